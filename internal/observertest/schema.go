@@ -54,11 +54,11 @@ func Entry(t *rapid.T, spec map[string]any, o Options) *observer.Schema {
 		"spec":     o.mapping(t, spec, 0),
 	}
 	prune(raw)
-	entries, err := observer.ParseAll([]map[string]any{raw})
+	entry, err := observer.ParseRecorded(raw) // which can have rules
 	if err != nil {
 		t.Fatalf("%v\n%v", err, raw)
 	}
-	assigned, err := observer.Assign(entries, []manifest.Object{Manifest(spec)})
+	assigned, err := observer.Assign([]*observer.Schema{entry}, []manifest.Object{Manifest(spec)})
 	if err != nil {
 		t.Fatalf("%v\n%v", err, raw)
 	}
@@ -102,23 +102,28 @@ func (o Options) node(t *rapid.T, name string, v any, depth int) any {
 // rule draws a rule that allows the value in the manifest, if it has one.
 func (o Options) rule(t *rapid.T, v any, set bool) any {
 	rules := []map[string]any{
-		{observer.KeyMode: "seed"}, {observer.KeyMode: "push"}, {observer.KeyMode: "report"},
+		{observer.KeyMode: "push"}, {observer.KeyMode: "report"},
 	}
 	if !set {
-		rules = append(rules, map[string]any{observer.KeyMode: "absent"}, map[string]any{observer.KeyPattern: "[a-z]+"})
+		rules = append(rules, map[string]any{observer.KeyMode: "absent"}, map[string]any{observer.KeyRule: matches("[a-z]+")})
 		v = int64(1)
 	}
 	switch v.(type) {
 	case string:
-		rules = append(rules, map[string]any{observer.KeyPattern: "[a-z0-9]*"})
+		rules = append(rules, map[string]any{observer.KeyRule: matches("[a-z0-9]*")})
 	case int64, float64:
 		rules = append(rules,
 			map[string]any{observer.KeyMinimum: int64(0), observer.KeyMaximum: int64(2)},
 			map[string]any{observer.KeyMaximum: "2500m"},
 		)
 	}
-	rules = append(rules, map[string]any{observer.KeyOneOf: []any{"b", v}})
+	rules = append(rules, map[string]any{observer.KeyRule: `self in [dyn("b"), dyn(` + string(manifest.EncodeJSON(v)) + ")]"})
 	return rapid.SampledFrom(rules).Draw(t, "rule")
+}
+
+// matches returns a CEL rule for whole strings that match a pattern.
+func matches(pattern string) string {
+	return "type(self) == string && self.matches('^(?:" + pattern + ")$')"
 }
 
 func (o Options) mapping(t *rapid.T, m map[string]any, depth int) map[string]any {

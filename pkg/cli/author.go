@@ -31,10 +31,7 @@ const authorSchemaLong = `Print or check an observer schema, which names the fie
 Without another flag, it prints the default schema of the manifests in -f, which
 applies to a resource without a schema. It holds every field of the manifest. Start
 with it, and remove the fields that other clients may write. -f can also name an
-Application, which is used for its manifests. --closed makes Holdfast remove what
-other clients add to maps with free keys, such as the data of a ConfigMap, and to
-lists with keys, such as the containers, but not to labels and annotations.
---closed=PATH closes one, which can be the labels.
+Application, which is used for its manifests.
 
 -O checks a schema against the manifests. It reports every validation error with
 file, line, column and field path. An unknown field is a warning, or an error with
@@ -54,9 +51,6 @@ spec.fields, the default schemas, and the additions of hooks.`
 const authorSchemaExample = `
   # A schema to start with
   PROGRAM author schema -f manifests.yaml > schema.yaml
-
-  # A schema that removes labels of other clients
-  PROGRAM author schema -f policy.yaml --closed=metadata.labels
 
   # Does the schema fit its manifests, and does the cluster know all fields?
   PROGRAM author schema -f manifests.yaml -O schema.yaml --cluster
@@ -83,8 +77,6 @@ type authorSchemaFlags struct {
 	manifests files.ManifestFlags
 	// check has the flags of -O; the other fields select the other tasks.
 	check schemaValidateOptions
-	// closed are the values of --closed: field paths, or everyMap.
-	closed []string
 	// They select a task; at most one of them and -O is given.
 	fromLive, effective bool
 }
@@ -121,7 +113,6 @@ func (f *authorSchemaFlags) add(flags *pflag.FlagSet) {
 	f.check.schema.Add(flags, "observer-schema", "O", "observer schema to check")
 	f.check.addStrict(flags)
 	f.live.Add(flags)
-	addClosed(flags, &f.closed)
 	flags.BoolVar(&f.fromLive, "from-live", false, "propose a schema for live objects")
 	flags.BoolVar(&f.effective, "effective", false, "print the schemas that apply to an Application")
 	flags.Lookup("filename").Usage = "`FILE`: manifests or an Application: a file, a directory, a URL, or - for standard input; can be repeated"
@@ -150,6 +141,6 @@ func (f *authorSchemaFlags) options(streams Streams, args []string) (runner, err
 		err := o.check("O", "f")
 		return o, err
 	}
-	o := &schemaDefaultOptions{streams: streams, manifests: f.manifests, closed: f.closed}
+	o := &schemaDefaultOptions{streams: streams, manifests: f.manifests}
 	return o, errors.Join(f.check.schema.Check(), o.check())
 }

@@ -134,7 +134,7 @@ func (o *editOptions) editing(c command, name string) *cobra.Command {
 		}
 	}
 	if !o.free {
-		c.completeFlags = map[string]completer{"mode": oneOf("hold", "seed", "push", "report", "absent"), "type": oneOf("set", "quantity")}
+		c.completeFlags = map[string]completer{"mode": oneOf("hold", "push", "report", "absent"), "type": oneOf("set", "quantity")}
 	}
 	c.options = func(args []string) (runner, error) { return o.options(name, args) }
 	c.complete, c.connection = o.complete, o.target.Connection

@@ -17,15 +17,15 @@ import (
 //	--minimum 1 --maximum 5        {minimum: 1, maximum: 5}
 //	--one-of a --one-of b          {oneOf: [a, b]}
 //	--mode report                  {mode: report}
-//	--keys '*' --free-keys x       {keys: {hold: ["*"], free: [x]}}
+//	--keys '*'                     {keys: {hold: ["*"]}}
 type ruleFlags struct {
 	minimum, maximum string
 	// oneOf are YAML values; so are minimum and maximum.
 	oneOf               []string
 	pattern, rule, mode string
 	valueType           string
-	// keys and freeKeys close a map.
-	keys, freeKeys []string
+	// keys close a map.
+	keys []string
 }
 
 // add registers the flags. Values of any type remain texts until held parses them as YAML.
@@ -35,10 +35,9 @@ func (f *ruleFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.oneOf, "one-of", nil, "`VALUE`: allowed value, as in YAML; can be repeated")
 	flags.StringVar(&f.pattern, "pattern", "", "`EXPRESSION`: regular expression (RE2) that the entire value must match")
 	flags.StringVar(&f.rule, "rule", "", "`EXPRESSION`: CEL expression over self, the value, and object")
-	flags.StringVar(&f.mode, "mode", "", "`MODE`: hold (always), seed (write on creation), push (write when the manifest changes), report (only report drift), or absent (remove)")
+	flags.StringVar(&f.mode, "mode", "", "`MODE`: hold (always), push (write when the manifest changes), report (only report drift), or absent (remove)")
 	flags.StringVar(&f.valueType, "type", "", "`TYPE`: set (hold list elements by their values, and keep those of other clients) or quantity (1Gi equals 1024Mi)")
 	flags.StringArrayVar(&f.keys, "keys", nil, "`KEY`: map key that other clients may not add; * matches any text; can be repeated")
-	flags.StringArrayVar(&f.freeKeys, "free-keys", nil, "`KEY`: map key that other clients may add to a closed map; can be repeated")
 }
 
 // given reports whether any of the flags is set.
@@ -67,8 +66,8 @@ func (f *ruleFlags) held() (held v1alpha1.HeldField, err error) {
 		}
 		held.OneOf = append(held.OneOf, *value)
 	}
-	if len(f.keys)+len(f.freeKeys) > 0 {
-		held.Keys = &v1alpha1.HeldKeys{Hold: f.keys, Free: f.freeKeys}
+	if len(f.keys) > 0 {
+		held.Keys = &v1alpha1.HeldKeys{Hold: f.keys}
 	}
 	return held, nil
 }

@@ -29,12 +29,15 @@ observerSchema:
   kind: Deployment
   metadata: {name: web}
   spec:
-    replicas: {%s}
     template: {spec: {containers: [{name: observed, image: observed}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}
+fields:
+- resource: {kind: Deployment, name: web}
+  hold:
+  - {path: spec.replicas, %s}
 `, replicas, rule)
 }
 
-const fromOneToFive = "observer_schema_minimum: 1, observer_schema_maximum: 5"
+const fromOneToFive = "minimum: 1, maximum: 5"
 
 // scaleTo sets the replicas in the way of an autoscaler.
 func (f *fixture) scaleTo(n int64) {
@@ -44,14 +47,14 @@ func (f *fixture) scaleTo(n int64) {
 
 func TestAScalerIsLeftAloneBetweenTheBounds(t *testing.T) {
 	t.Parallel()
-	byEntry := scaledDeployment(2, fromOneToFive)
-	manifest, _, _ := strings.Cut(byEntry, "observerSchema:")
+	bySchema := scaledDeployment(2, fromOneToFive)
+	manifest, _, _ := strings.Cut(bySchema, "observerSchema:")
 	byField := manifest + `
 fields:
 - resource: {kind: Deployment, name: web}
   hold: ["*", {path: spec.replicas, minimum: 1, maximum: 5}]
 `
-	for name, spec := range map[string]string{"an entry": byEntry, "a field in one line": byField} {
+	for name, spec := range map[string]string{"over a schema": bySchema, "in fields": byField} {
 		t.Run(name, func(t *testing.T) { leavesAScalerAlone(t, spec) })
 	}
 }
@@ -82,7 +85,7 @@ func leavesAScalerAlone(t *testing.T, spec string) {
 }
 
 func TestAPushGoesThroughOnce(t *testing.T) {
-	const push = "observer_schema_mode: push"
+	const push = "mode: push"
 	f := given(t)
 	f.Submit("app", scaledDeployment(2, push))
 	f.AwaitHeld("app")
@@ -108,7 +111,7 @@ func TestAPushGoesThroughOnce(t *testing.T) {
 
 func TestServerDefaultsAreNotAbsent(t *testing.T) {
 	f := given(t)
-	f.Submit("app", scaledDeployment(2, "observer_schema_mode: seed")+"    progressDeadlineSeconds: {observer_schema_mode: absent}\n    paused: {observer_schema_mode: absent}\n")
+	f.Submit("app", scaledDeployment(2, "mode: report")+"  - {path: spec.progressDeadlineSeconds, mode: absent}\n  - {path: spec.paused, mode: absent}\n")
 	_, message := f.AwaitReason("app", v1alpha1.ReasonRejected)
 	assert.Contains(t, message, "spec.progressDeadlineSeconds cannot be absent, because the API server sets it again")
 	f.Patch("rival", deployments, "web", "{spec: {paused: true}}")

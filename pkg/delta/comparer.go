@@ -129,8 +129,6 @@ const (
 	StateFree State = "free"
 	// StateAllowed: a rule limits the allowed values, and any of them is kept.
 	StateAllowed State = "allowed"
-	// StateSeeded: the field is written when the object is created, and never again.
-	StateSeeded State = "seeded"
 	// StatePushed: the field is written when the manifest's value changes.
 	StatePushed State = "pushed"
 	// StateAbsent: the field must be missing, and is missing.
@@ -299,7 +297,7 @@ func fieldOf(v any, name string) any {
 // ruleStates has the states of leaves that have a rule and have not drifted, by the mode of the rule. Rules without a
 // mode allow several values.
 var ruleStates = map[observer.Mode]State{
-	"": StateAllowed, observer.ModeSeed: StateSeeded, observer.ModePush: StatePushed, observer.ModeReport: StateReported, observer.ModeAbsent: StateAbsent,
+	"": StateAllowed, observer.ModePush: StatePushed, observer.ModeReport: StateReported, observer.ModeAbsent: StateAbsent,
 }
 
 // restored reports whether a missing leaf gets its desired value. Some rules never write it, or only once.
@@ -308,7 +306,7 @@ func (s cursor) restored() bool {
 		return true
 	}
 	switch s.node.Rule.Mode {
-	case observer.ModeSeed, observer.ModeReport, observer.ModeAbsent:
+	case observer.ModeReport, observer.ModeAbsent:
 		return false
 	case observer.ModePush:
 		// The last-applied state has the value that was written last.

@@ -121,7 +121,7 @@ func TestACorrectionEndsInsideItsRule(t *testing.T) {
 		d.in.Live = corrected(t, d, c)
 		again := delta.Walk(d.in, func(f delta.Field) {
 			isReportOnly := f.Difference != nil && f.Difference.ReportOnly
-			if f.Rule != nil && f.Live.Set && !f.Rule.Allows(f.Live.Any, nil) && !isReportOnly {
+			if f.Rule != nil && f.Live.Set && !f.Rule.Allows(f.Live.Any, observer.NewRuleContext(nil)) && !isReportOnly {
 				t.Fatalf("%s is outside of its rule, %s\nbefore:\n%s\nafter:\n%s", f.Path, f.Rule, before, d)
 			}
 		})
@@ -483,7 +483,7 @@ func (s side) touchedFields(path string, want, before, after map[string]any) str
 
 // isLeft reports whether a correction never writes the leaf.
 func isLeft(rule *observer.Rule) bool {
-	return rule != nil && (rule.Mode == observer.ModeSeed || rule.Mode == observer.ModeReport)
+	return rule != nil && rule.Mode == observer.ModeReport
 }
 
 // hasBounds reports whether a rule at or below a node can cause a correction.

@@ -10,10 +10,10 @@ import (
 //
 //	rule                       in sync                            else written
 //	minimum, maximum           within the bounds                  the nearest bound
-//	one of, pattern, rule      if the rule allows the value       the manifest's value
+//	rule                       if the rule allows the value       the manifest's value
 //	push                       while the manifest's value is      the manifest's value
 //	                           the value written last
-//	watch, seed                always
+//	report                     always
 //	absent                     if the field is missing            nothing: it is removed
 //
 // If the value is out of bounds and the value to write is unknown, it is only reported.
@@ -32,8 +32,6 @@ func (c ruleComparer) compareRule(s cursor) {
 		formFinder(c).acceptedForm(s.path, NewValue(bound))
 	}
 	switch rule.Mode {
-	case observer.ModeSeed:
-		c.visitField(s, StateSeeded, nil)
 	case observer.ModeReport:
 		c.watch(s)
 	case observer.ModePush:

@@ -15,8 +15,8 @@ func Example() {
 	budget := int64(expression.Budget)
 	object := map[string]any{"spec": map[string]any{"most": int64(5)}}
 	holds, err := expression.Evaluate("self <= object.spec.most", int64(3), object, &budget)
-	fmt.Println(holds, err, expression.Matches("v[0-9]+", "v12"))
-	// Output: true <nil> true
+	fmt.Println(holds, err)
+	// Output: true <nil>
 }
 
 func TestCheckRuleRejectsExpensiveRules(t *testing.T) {
@@ -94,10 +94,15 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-func TestRejectedPatternMatchesNothing(t *testing.T) {
-	assert.False(t, expression.Matches("(", "("))
-	for i := range 2000 { // more than the cache holds
-		assert.True(t, expression.Matches(fmt.Sprintf("a{%d}", i%900), strings.Repeat("a", i%900)))
+func TestEvaluateLimitsTheStepsOfAPattern(t *testing.T) {
+	const rule = "self.matches('^(a|aa|b{500})*$')"
+	for length, message := range map[int]string{100: "", 1 << 20: "a value is too long for the pattern"} {
+		budget := int64(expression.Budget)
+		holds, err := expression.Evaluate(rule, strings.Repeat("a", length), nil, &budget)
+		assert.Equal(t, message == "", holds && err == nil)
+		if message != "" {
+			assert.ErrorContains(t, err, message)
+		}
 	}
 }
 

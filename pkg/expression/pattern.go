@@ -2,7 +2,6 @@ package expression
 
 import (
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 )
 
@@ -53,32 +52,11 @@ func programSize(re *syntax.Regexp) int {
 	return min(size, maxPatternSize+1)
 }
 
-// Matches reports whether a pattern matches the entire value. It returns false for patterns that
-// CheckPattern rejects, and if matching the value would take too many steps.
-func Matches(pattern, value string) bool {
-	compiled := patterns.get(pattern, compilePattern)
-	return compiled != nil && len(value)*compiled.size <= maxPatternSteps && compiled.MatchString(value)
-}
-
-// compiledPattern is a pattern that matches entire values.
-type compiledPattern struct {
-	*regexp.Regexp
-	// size is the approximate number of instructions, by which the steps for a value are estimated.
-	size int
-}
-
-var patterns cache[*compiledPattern]
-
-// compilePattern returns nil for an invalid pattern. The cache keeps the nil, so that the pattern is checked once.
-func compilePattern(text string) *compiledPattern {
-	parsed, size, err := parsePattern(text)
-	if err != nil {
-		return nil
+// Whole returns a pattern that matches only entire values. text must be valid: see CheckPattern.
+func Whole(text string) string {
+	whole := `\A(?:` + text + `)\z`
+	if _, err := syntax.Parse(whole, syntax.Perl); err != nil {
+		return `\A(?:` + text + `\E)\z` // the text ends within a quotation that \Q begins
 	}
-	// The parsed pattern, because the text can end within a quotation that \Q begins.
-	re, err := regexp.Compile(`\A(?:` + parsed.String() + `)\z`)
-	if err != nil {
-		return nil
-	}
-	return &compiledPattern{re, size}
+	return whole
 }

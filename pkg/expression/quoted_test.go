@@ -1,6 +1,7 @@
 package expression_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,7 +14,12 @@ import (
 func TestAPatternMayEndQuoted(t *testing.T) {
 	for pattern, value := range map[string]string{`\Qa.b`: "a.b", `x|\Q(`: "(", `(?i)ab|c`: "AB", `(?m)^a$`: "a", `a$`: "a", `(?s).`: "\n"} {
 		require.NoError(t, expression.CheckPattern(pattern))
-		assert.True(t, expression.Matches(pattern, value), pattern)
-		assert.False(t, expression.Matches(pattern, value+"!"), pattern)
+		rule := fmt.Sprintf("self.matches(%q)", expression.Whole(pattern))
+		for text, matches := range map[string]bool{value: true, value + "!": false} {
+			budget := int64(expression.Budget)
+			holds, err := expression.Evaluate(rule, text, nil, &budget)
+			require.NoError(t, err)
+			assert.Equal(t, matches, holds, pattern)
+		}
 	}
 }

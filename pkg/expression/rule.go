@@ -51,6 +51,8 @@ type compiledRule struct {
 	// program is nil if err is set.
 	program cel.Program
 	err     error
+	// patternSize is the size of its largest pattern: CEL counts the cost of a match after it.
+	patternSize int
 }
 
 // evaluate returns the result and its cost. The error is the reason why there is no result. If CEL reports no cost,
@@ -58,6 +60,9 @@ type compiledRule struct {
 func (rule compiledRule) evaluate(variables map[string]any) (holds bool, cost int64, err error) {
 	if rule.err != nil {
 		return false, 0, rule.err
+	}
+	if rule.patternSize > 0 && rule.patternSize*longest(variables) > maxPatternSteps {
+		return false, 0, errors.New("a value is too long for the pattern")
 	}
 	value, details, err := rule.program.Eval(variables)
 	cost = maxCall
@@ -113,7 +118,8 @@ func compile(text string, of func() (*cel.Env, error)) compiledRule {
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return compiledRule{err: fmt.Errorf("must return true or false, not the type %s", t)}
 	}
-	if err := checkMatches(checked); err != nil {
+	patternSize, err := checkMatches(checked)
+	if err != nil {
 		return compiledRule{err: err}
 	}
 	cost, err := env.EstimateCost(checked, sizes{})
@@ -122,7 +128,24 @@ func compile(text string, of func() (*cel.Env, error)) compiledRule {
 	}
 	dropOverloads(checked)
 	program, err := env.Program(checked, cel.CostTracking(costs{}), cel.CostLimit(maxCall))
-	return compiledRule{program, err}
+	return compiledRule{program, err, patternSize}
+}
+
+// longest returns the length of the longest string in a value.
+func longest(v any) (n int) {
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case map[string]any:
+		for _, child := range v {
+			n = max(n, longest(child))
+		}
+	case []any:
+		for _, child := range v {
+			n = max(n, longest(child))
+		}
+	}
+	return n
 }
 
 // dropOverloads removes the overloads that the type checker selected, so that the values select them. The type checker
@@ -140,8 +163,9 @@ func firstIssue(issues *cel.Issues) string {
 	return issues.Err().Error()
 }
 
-// checkMatches rejects patterns that are not constant or too large, because CEL underestimates their cost.
-func checkMatches(checked *cel.Ast) (err error) {
+// checkMatches returns the size of the largest pattern. It rejects patterns that are not constant or too large, because
+// CEL underestimates their cost.
+func checkMatches(checked *cel.Ast) (largest int, err error) {
 	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != overloads.Matches || err != nil {
 			return
@@ -153,12 +177,14 @@ func checkMatches(checked *cel.Ast) (err error) {
 			return
 		}
 		if text, ok := pattern.AsLiteral().Value().(string); ok {
-			if wrong := CheckPattern(text); wrong != nil {
+			_, size, wrong := parsePattern(text)
+			if wrong != nil {
 				err = fmt.Errorf("has a pattern that %w", wrong)
 			}
+			largest = max(largest, size)
 		}
 	}))
-	return err
+	return largest, err
 }
 
 // sizes estimates the sizes of variables, and leaves the costs of calls to CEL.

@@ -288,6 +288,9 @@ func (e *fieldsEditor) with(entry v1alpha1.ResourceFields, text string) v1alpha1
 	if more.Hold == nil {
 		more.Hold = e.holdsByDefault()
 	}
+	if slices.ContainsFunc(more.Hold, func(f v1alpha1.HeldField) bool { return e.matches(f.Path, text) && sameRule(f, e.edit.Rule) }) {
+		return more // twice would be an error if it has a rule
+	}
 	held := *e.edit.Rule.DeepCopy()
 	held.Path = text
 	more.Hold = append(more.Hold, held)

@@ -1,7 +1,6 @@
 package intent
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,51 +48,8 @@ func (e *entries) assign(in Input, objects []manifest.Object) {
 	var err error
 	e.assigned, err = observer.Assign(e.written, objects)
 	e.unfit = manifest.Unjoin[error](err)
-	for k, entry := range e.assigned {
-		if !entry.Default {
-			e.warnings = append(e.warnings, ruleWarnings(in, entry, objects[k])...)
-		}
-	}
 	if len(e.fields) > 0 || len(in.Profiles.All) > 0 {
 		e.compile(in, objects)
-	}
-}
-
-// ruleWarnings returns a warning if a schema that the user wrote has rules, with the item of spec.fields that replaces
-// them. It masks the rules of a Secret, because they can contain its values. The result is nil or has one warning. The
-// item in the warning can be copied as it is. It has a namespace only if that is not the Application's.
-func ruleWarnings(in Input, entry *observer.Schema, object manifest.Object) []string {
-	rules := entry.RuleItems(in.Kinds.Type(object.GVK()), object.Content)
-	if len(rules) == 0 {
-		return nil
-	}
-	item := v1alpha1.ResourceFields{Resource: v1alpha1.ResourceSelector{Kind: entry.ID.Kind, Name: entry.ID.Name}}
-	if entry.ID.Namespace != in.Application.Namespace {
-		item.Resource.Namespace = entry.ID.Namespace
-	}
-	for _, rule := range rules {
-		if manifest.IsSecret(entry.ID.GroupKind()) {
-			maskRule(rule)
-		}
-		var held v1alpha1.HeldField
-		_ = json.Unmarshal(manifest.EncodeRaw(rule).Raw, &held) // the item has the same names and types
-		item.Hold = append(item.Hold, held)
-	}
-	return []string{fmt.Sprintf("observerSchema[%d] (%s %s): rules in a schema are read for one more version: remove them, and add to spec.fields: %s",
-		entry.Position, entry.ID.Kind, entry.ID.Name, manifest.EncodeJSON(item))}
-}
-
-// maskRule masks the values in a rule. The path, the mode and the type are shown, because they cannot contain a value.
-// It changes the rule, which must be a copy.
-func maskRule(rule map[string]any) {
-	for name := range rule {
-		switch name {
-		case "path", "mode", "type":
-		case "oneOf":
-			rule[name] = []any{manifest.Masked}
-		default:
-			rule[name] = manifest.Masked
-		}
 	}
 }
 
@@ -140,13 +96,20 @@ func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []*
 }
 
 // ruleOf adds the rule of a path to the fields, if it has one. It returns the validation errors of the rule. The rule
-// goes through JSON, because the parser of rules reads schemas, too.
+// goes through JSON, because the parser of rules reads recorded schemas, too.
 func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.FieldPathError {
 	if !held.HasRule() {
 		return nil
 	}
 	said, _ := manifest.DecodeRaw(manifest.EncodeRaw(held)) // a text that was just encoded can be decoded
 	delete(said, "path")
+	if keys, closes := said["keys"].(map[string]any); closes && held.FreeKeys != nil {
+		free := make([]any, len(held.FreeKeys))
+		for i, key := range held.FreeKeys {
+			free[i] = key
+		}
+		keys["free"] = free
+	}
 	return f.AddRule(item, said)
 }
 

@@ -63,7 +63,7 @@ func Render(in Input) (Rendering, *Problem) {
 	if len(faults) > 0 {
 		return Rendering{}, Problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
-	r := Rendering{Objects: objects, Entries: e.assigned, Warnings: slices.Concat(warnings, late, freed(e.written), e.warnings)}
+	r := Rendering{Objects: objects, Entries: e.assigned, Warnings: slices.Concat(warnings, late, e.warnings)}
 	if faults := shareEntries(in, &r); len(faults) > 0 {
 		return Rendering{}, Problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
@@ -205,19 +205,6 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 		"kubectl apply dropped nulls (%s), so these fields would not be held: "+
 			"write %q instead of null, or run `holdfast submit -f FILE --force-conflicts`",
 		FirstNames(lost), observer.LeafText)
-}
-
-// freed returns a warning for each schema with FreeText leaves, which can be removed with its next change. entries must
-// be all items of spec.observerSchema, because the warning has the index. A released leaf has no further effect, and
-// the line could confuse a reader.
-func freed(entries []*observer.Schema) (warnings []string) {
-	for i, entry := range entries {
-		if paths := entry.Freed(); len(paths) > 0 {
-			warnings = append(warnings, fmt.Sprintf("observerSchema[%d] (%s %s): %q has released %s: remove it with the next change of the schema",
-				i, entry.ID.Kind, entry.ID.Name, observer.FreeText, FirstNames(paths)))
-		}
-	}
-	return warnings
 }
 
 // lostLeaves returns the leaves that kubectl apply dropped from the schema of an Application, and from the schemas of

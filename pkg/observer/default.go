@@ -141,11 +141,11 @@ func defaultMetadata(v any) *Node {
 func defaultNode(v any) *Node {
 	switch v := v.(type) {
 	case map[string]any:
-		if _, closed := v[KeyKeys]; closed || hasControlKey(v) || hasRuleKey(v) {
-			return &Node{Shape: Leaf} // the manifest contains a schema, which a schema cannot describe
-		}
 		node := &Node{Shape: Map, Fields: make([]Field, 0, len(v))}
 		for name, value := range v {
+			if strings.HasPrefix(name, keyPrefix) {
+				return &Node{Shape: Leaf} // the manifest contains a schema, which a schema cannot describe
+			}
 			node.Fields = append(node.Fields, Field{Name: name, Node: defaultNode(value)})
 		}
 		slices.SortFunc(node.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })

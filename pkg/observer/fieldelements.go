@@ -3,6 +3,7 @@ package observer
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"holdfast.dev/holdfast/pkg/kinds"
 )
@@ -17,7 +18,11 @@ import (
 func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 	l, _ := p.value.([]any)
 	indices, err := elementsOf(p, l, steps[0])
-	if err != nil {
+	freed := ""
+	if *node != nil && (*node).Keys != nil && c.rule.isFree() && len(steps) == 1 {
+		freed = (*node).List.keyPattern(p, steps[0])
+	}
+	if err != nil && freed == "" {
 		c.miss(err)
 		return
 	}
@@ -54,10 +59,49 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 	case opened:
 		seq.List.Min, seq.List.Max = 0, 0 // other clients can change the other elements
 	}
+	if freed != "" {
+		c.freeKeys(seq, []string{freed})
+	}
 	if (*node == nil || opened) && c.isNeedless(seq) {
 		seq = nil
 	}
 	*node = seq
+}
+
+// keyPattern returns the keys of the elements that a path element matches, as the keys of a closed list match them. It
+// returns "" for an element without keys, and if the path element has other fields than keys. For the keys port and
+// protocol, [port=80] is 80,*.
+func (l *List) keyPattern(p cursor, step pathStep) string {
+	id, name := l.identifier(p.t), elementName{}
+	if id == nil || step.bracket == AllFields {
+		return step.bracket
+	}
+	name, err := step.element(p)
+	if err != nil || len(name.keys) == 0 {
+		return ""
+	}
+	text := func(key string) (string, bool) {
+		i := slices.IndexFunc(name.keys, func(k elementKey) bool { return k.name == key })
+		if i < 0 {
+			return AllFields, false
+		}
+		return fmt.Sprint(name.keys[i].value), true
+	}
+	if len(id.keys) == 0 {
+		value, _ := text("")
+		return value
+	}
+	values, found := make([]string, len(id.keys)), 0
+	for i, key := range id.keys {
+		is := false
+		if values[i], is = text(key); is {
+			found++
+		}
+	}
+	if found < len(name.keys) {
+		return ""
+	}
+	return strings.Join(values, ",")
 }
 
 // isNeedless reports whether a list observes nothing, so that it can be removed. In a written schema, the lengths and
@@ -93,6 +137,7 @@ func withoutPlaceholders(elements []*Node, n int) []*Node {
 //	[*]               all elements
 //	[0]               the first
 //	[name=web]        those with the key
+//	[name=istio-*]    those with a key that matches
 //	[name=web,#2]     the second of these
 //	[=a], [a]         the element of a set
 func elementsOf(p cursor, l []any, step pathStep) ([]int, error) {
@@ -100,15 +145,9 @@ func elementsOf(p cursor, l []any, step pathStep) ([]int, error) {
 	if step.bracket == AllFields {
 		return upTo(len(l)), nil
 	}
-	name, rest, err := parseElement(step.bracket + "]")
-	switch {
-	case step.bracket == "":
-		return nil, fmt.Errorf("%s is a list: write %[1]s[0] for one element, or %[1]s[*] for all", p.path)
-	// In a set, the brackets can contain the value without =, such as finalizers[a/b].
-	case (err != nil || rest != "") && p.t != nil && p.t.List == kinds.Set:
-		name = elementName{keys: []elementKey{{value: scalarOf(step.bracket)}}}
-	case err != nil || rest != "":
-		return nil, fmt.Errorf("%s is a list, and [%s] is not an element: write [0], [name=web] or [=value]", p.path, step.bracket)
+	name, err := step.element(p)
+	if err != nil {
+		return nil, err
 	}
 	if len(name.keys) == 0 {
 		if name.position < len(l) {
@@ -126,10 +165,25 @@ func elementsOf(p cursor, l []any, step pathStep) ([]int, error) {
 	if name.nth > 1 {
 		found = found[min(name.nth-1, len(found)):min(name.nth, len(found))]
 	}
-	if len(found) > 0 {
+	if len(found) > 0 || step.isPattern() {
 		return found, nil
 	}
 	return nil, noElement(p.path, step, labels)
+}
+
+// element reads the content of brackets as the name of a list element.
+func (s pathStep) element(p cursor) (elementName, error) {
+	name, rest, err := parseElement(s.bracket + "]")
+	switch {
+	case s.bracket == "":
+		return name, fmt.Errorf("%s is a list: write %[1]s[0] for one element, or %[1]s[*] for all", p.path)
+	// In a set, the brackets can contain the value without =, such as finalizers[a/b].
+	case (err != nil || rest != "") && p.t != nil && p.t.List == kinds.Set:
+		return elementName{keys: []elementKey{valueKey("", s.bracket)}}, nil
+	case err != nil || rest != "":
+		return name, fmt.Errorf("%s is a list, and [%s] is not an element: write [0], [name=web] or [=value]", p.path, s.bracket)
+	}
+	return name, nil
 }
 
 // upTo returns the integers from 0 to n-1.
@@ -142,7 +196,8 @@ func upTo(n int) []int {
 }
 
 // matches reports whether an element has the keys in a name, or equals the value in it. An omitted key has its
-// default, if t is known. Values that print alike are equal, so [port=80] also matches the string "80".
+// default, if t is known. Values that print alike are equal, so [port=80] also matches the string "80". In a key
+// without quotes, * matches any text.
 func (n elementName) matches(element any, t *kinds.Node) bool {
 	m, isMap := element.(map[string]any)
 	for _, key := range n.keys {
@@ -155,7 +210,8 @@ func (n elementName) matches(element any, t *kinds.Node) bool {
 		} else if isMap {
 			return false
 		}
-		if !Equal(value, key.value) && fmt.Sprint(value) != fmt.Sprint(key.value) {
+		text := fmt.Sprint(value)
+		if !Equal(value, key.value) && text != fmt.Sprint(key.value) && (key.pattern == "" || !MatchesPattern(key.pattern, text)) {
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,9 +15,9 @@ import (
 // maxFieldPath limits the length of a path that a user writes.
 const maxFieldPath = 4096
 
-// FieldPath matches fields of resources. Users write it in the syntax of Path.String, with wildcards. For a map,
-// brackets contain a key, in which * matches any string, unless the key is in quotes. For a list, they contain an
-// element: its keys, its value, its position, or * for all. The manifest, or the kind, determines whether brackets
+// FieldPath matches fields of resources. Users write it in the syntax of Path.String, with wildcards: * matches any
+// string, except in quotes. For a map, brackets contain a key. For a list, they contain an element: its keys, its value,
+// its position, or * for all. The manifest, or the kind, determines whether brackets
 // refer to a map or a list. A FieldPath is never changed, and can be used for many resources at the same time.
 type FieldPath struct {
 	// text is the path as the user wrote it. Messages contain it.
@@ -42,6 +43,7 @@ const AllFields = "*"
 //	metadata.labels['a.b/c']             a literal key
 //	metadata.annotations[*.cattle.io/*]  a pattern of keys
 //	spec.ports[port=80].targetPort       an element by its key
+//	spec.containers[name=istio-*]        elements by a pattern of their key
 //	spec.args[*]                         all elements
 //	*                                    AllFields
 func ParseFieldPath(text string) (*FieldPath, error) {
@@ -196,8 +198,13 @@ func (s pathStep) matches(key string) bool {
 	return MatchesPattern(s.bracket, key)
 }
 
-// isPattern reports whether the path element can match several keys.
-func (s pathStep) isPattern() bool { return strings.Contains(s.bracket, "*") }
+// quotedText is a string in double quotes, in which * is literal.
+var quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// isPattern reports whether the path element can match several keys or elements.
+func (s pathStep) isPattern() bool {
+	return strings.Contains(s.bracket, "*") && strings.Contains(quotedText.ReplaceAllString(s.bracket, ""), "*")
+}
 
 // key returns the key of a path element that is not a pattern.
 func (s pathStep) key() string {

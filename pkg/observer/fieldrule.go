@@ -4,22 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/kinds"
 )
-
-// keysText is the key in an item of hold that closes a map. It corresponds to KeyKeys in a schema.
-const keysText = "keys"
-
-// ruleTexts maps the keys in an item of hold to the keys of a rule.
-var ruleTexts = map[string]string{
-	"minimum": KeyMinimum, "maximum": KeyMaximum, "oneOf": KeyOneOf, "pattern": KeyPattern, "rule": KeyRule, "mode": KeyMode,
-	"type": KeyType,
-}
 
 // AddRule adds a rule, or the keys of a closed map, to a path of hold. If they are invalid, it returns the validation
 // errors and removes the path. said is an item of hold without its path, in decoded JSON:
@@ -30,25 +19,19 @@ var ruleTexts = map[string]string{
 //	{keys: {hold: ["*"]}}       a closed map or list
 //	{mode: hold}                the same as no rule
 func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
-	// The parser is the one of schemas, so that both forms of a rule have the same limits and messages.
 	p, rule := &parser{secret: f.Kind == "Secret"}, &Rule{}
 	var node *Node
 	for _, name := range sortedKeys(said) {
 		at := (*Path)(nil).Field(name)
-		switch key := ruleTexts[name]; {
-		case key != "":
-			p.rulePart(rule, at, key, said[name])
-		case name == keysText:
+		if name == keysText {
 			node = &Node{Shape: Map, Keys: p.keyLists(at, said[name])}
-		default:
-			p.fault(at, "is not a rule%s", suggest.DidYouMean(name, append(slices.Sorted(maps.Keys(ruleTexts)), keysText)))
+			continue
 		}
+		p.rulePart(rule, at, name, said[name])
 	}
-	conflict := rule.conflict("minimum", "maximum")
+	conflict := rule.conflict(said)
 	switch {
 	case len(p.faults) > 0:
-	case node != nil && len(said) > 1:
-		p.fault(nil, "%s", rule.besideKeys())
 	case conflict != "":
 		p.fault(nil, "%s", conflict)
 	case node == nil:
@@ -76,25 +59,6 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	return faults
 }
 
-// node returns the node of a path with a rule or a type. A set has no elements yet: see declareSet.
-func (r *Rule) node() *Node {
-	switch r.Type {
-	case setText:
-		return &Node{Shape: Sequence, List: &List{ByValue: true, Open: true}}
-	case quantityText:
-		return &Node{Shape: Leaf, Quantity: true}
-	}
-	return &Node{Shape: Leaf, Rule: r}
-}
-
-// besideKeys returns the reason why the rule or type contradicts keys that close the field.
-func (r *Rule) besideKeys() string {
-	if r.Type == setText {
-		return "keeps the elements of other clients as a set, and removes them with keys: remove type or keys"
-	}
-	return "closes a map, and has a rule for one value: use a path for each"
-}
-
 // ruledField is a field that got a rule. judgeRules checks the manifest's value when all paths are applied. The rule in
 // it is the identity of the field: if another path replaces the leaf, has no longer finds the rule.
 type ruledField struct {
@@ -113,7 +77,7 @@ func (c *fieldCompiler) endRuled(node **Node, p cursor) {
 		return
 	}
 	rule := said.Rule
-	if text := (&parser{secret: c.fields.Kind == "Secret"}).noRuleFor(p.path, cmp.Or(rule, &Rule{})); text != "" {
+	if text := noRuleFor(p.path, cmp.Or(rule, &Rule{}), c.fields.Kind == "Secret"); text != "" {
 		c.why = wrongPath{fmt.Errorf("%s %s", p.path, text)}
 		return
 	}
@@ -149,6 +113,27 @@ func (c *fieldCompiler) close(node **Node, p cursor) {
 	}
 	closed.Keys = c.rule.said.Keys.copy()
 	*node = closed
+	if free := closed.Keys.Free; len(free) > 0 {
+		c.why = wrongPath{fmt.Errorf("keys has no free: add %s to free of the item", strings.Join(freePaths(c.rule.path, p.t, free), ", "))}
+	}
+}
+
+// freePaths returns the paths that free keys of a map, or list elements, which keys of a closed list name by their
+// values.
+func freePaths(closed *FieldPath, t *kinds.Node, patterns []string) []string {
+	paths := make([]string, len(patterns))
+	for i, pattern := range patterns {
+		name := pattern
+		if t != nil && t.List == kinds.Map {
+			values := strings.Split(pattern, ",")
+			for k := range min(len(values), len(t.Keys)) {
+				values[k] = t.Keys[k] + "=" + values[k]
+			}
+			name = strings.Join(values, ",")
+		}
+		paths[i] = closed.text + "[" + name + "]"
+	}
+	return paths
 }
 
 // declareSet holds each element of the manifest's list by its value. An element is a leaf: it is held as a whole, at
@@ -185,6 +170,14 @@ func (c *fieldCompiler) declareQuantity(node **Node, p cursor) {
 	*node = c.rule.said
 }
 
+// noQuantity returns the reason why a manifest's value is not an amount, or "" if it is one.
+func noQuantity(value any) string {
+	if _, ok := compareAmounts(value, value); ok {
+		return ""
+	}
+	return fmt.Sprintf("is %s in the manifest, and no amount such as 1Gi: remove the type, or give it to single values", describeShape(value))
+}
+
 // emptyContainer returns a node without fields or elements for a map, or for a list with keys. It returns nil
 // for anything else.
 func emptyContainer(p cursor) *Node {
@@ -199,14 +192,12 @@ func emptyContainer(p cursor) *Node {
 	return nil
 }
 
-// freeKeys adds the keys that the path releases to the free keys of a closed map. Otherwise, the closed map would
-// remove them. A path that ends at the key adds the key or pattern itself. A path below a key adds the key if nothing
-// in it is held any longer.
-func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
-	if m.Keys == nil || !c.rule.isFree() {
-		return
+// releasedKeys returns the keys that the path releases in a closed map. A path that ends at the key releases the key or
+// pattern itself. A path below a key releases the key if nothing in it is held any longer.
+func (r fieldRule) releasedKeys(m *Node, names []string, steps []pathStep) (more []string) {
+	if m.Keys == nil || !r.isFree() {
+		return nil
 	}
-	var more []string
 	if len(steps) == 1 {
 		more = append(more, steps[0].key())
 	}
@@ -215,6 +206,11 @@ func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
 			more = append(more, name)
 		}
 	}
+	return more
+}
+
+// freeKeys adds keys to the free keys of a closed map or list, which would remove them otherwise.
+func (c *fieldCompiler) freeKeys(m *Node, more []string) {
 	// The keys may be shared with the parsed rule.
 	keys := m.Keys.copy()
 	keys.Free = union(slices.Clip(keys.Free), more)

@@ -30,22 +30,18 @@ func (r fieldRule) list() string {
 // isFree reports whether the path releases fields.
 func (r fieldRule) isFree() bool { return r.freed != "" }
 
-// rank returns the precedence between two paths of equal length. The higher rank decides. So a field that is both held
-// and free is free, and one that is held twice has the rule.
-func (r fieldRule) rank() int {
-	switch {
-	case r.isFree():
-		return 2
-	case r.said != nil:
-		return 1
-	}
-	return 0
+// isPlain reports whether the path holds fields without a rule, a type or keys.
+func (r fieldRule) isPlain() bool { return !r.isFree() && r.said == nil }
+
+// precede compares the precedence of two paths: a longer path decides, and then the one with fewer wildcards.
+func precede(a, b fieldRule) int {
+	return cmp.Or(cmp.Compare(len(a.path.steps), len(b.path.steps)), cmp.Compare(b.path.wildcards(), a.path.wildcards()))
 }
 
 // rules returns the paths in the order in which they are applied: if two match the same field, the one that decides is
-// last. A path of the item decides over a path of a profile, and a longer path over a shorter one. At the same length,
-// the order is: fewer wildcards, then free, then a path with a rule. Profiles are the default of the cluster, and an
-// item is the decision of a user about one resource.
+// last. A path of the item decides over a path of a profile, because profiles are the default of the cluster, and an
+// item is the decision of a user about one resource. Of two paths with equal precedence, a plain one is first: see
+// decisions for two others.
 func (f *Fields) rules() []fieldRule {
 	var rules []fieldRule
 	for _, list := range [...]struct {
@@ -64,10 +60,33 @@ func (f *Fields) rules() []fieldRule {
 
 // byPrecedence sorts the rules so that the one that decides is last.
 func byPrecedence(rules []fieldRule) []fieldRule {
+	rank := map[bool]int{true: 0, false: 1}
 	slices.SortStableFunc(rules, func(a, b fieldRule) int {
-		return cmp.Or(cmp.Compare(len(a.path.steps), len(b.path.steps)), cmp.Compare(b.path.wildcards(), a.path.wildcards()), a.rank()-b.rank())
+		return cmp.Or(precede(a, b), cmp.Compare(rank[a.isPlain()], rank[b.isPlain()]))
 	})
 	return rules
+}
+
+// decisions has the last path of the item that matched a field, by the field. It is nil without rules.
+type decisions map[string]fieldRule
+
+// add records the path that matches a field. It returns an error if the previous path has equal precedence, one of them
+// has a rule, and the other one has a rule, too, or frees the field: the order of an item decides nothing.
+func (d decisions) add(path *Path, rule fieldRule) error {
+	if d == nil || rule.by != nil {
+		return nil
+	}
+	at := path.String()
+	other, found := d[at]
+	d[at] = rule
+	if !found || precede(other, rule) != 0 || other.isPlain() || rule.isPlain() || other.isFree() && rule.isFree() {
+		return nil
+	}
+	also := fmt.Sprintf("%s[%d]", other.list(), other.item)
+	if other.path.text == rule.path.text {
+		return wrongPath{fmt.Errorf("%s has the same path: remove one of them", also)}
+	}
+	return wrongPath{fmt.Errorf("%s, %s, matches the same field, %s: remove one of them", also, shorten(other.path.text), shorten(at))}
 }
 
 // FollowsManifest reports whether the item holds all fields that the manifest sets, except for those that
@@ -124,6 +143,9 @@ const MostFieldWork = 1_000_000
 // Source: docs/semantics.md, "Fields in one line".
 func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	c := &fieldCompiler{Context: in, schemaSource: schemaSource{fields: f, kind: in.Type}, object: object}
+	if len(f.said) > 0 {
+		c.decided = decisions{}
+	}
 	root := c.base()
 	// Each path changes the tree that the previous paths have made, so the last one that matches a field decides.
 	for _, rule := range f.rules() {
@@ -138,14 +160,14 @@ func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 		}
 		c.judge()
 	}
+	if in.Written != nil || !f.FollowsManifest() || !in.Shared { // lists of a shared object have no bounds
+		closeOver(root, object.Content)
+	}
 	if in.Written != nil {
 		entry := *in.Written
 		entry.Root, entry.fields, entry.overWritten, entry.kind, entry.released = root, f, true, in.Type, c.released
 		c.out.Entry = &entry
 	} else {
-		if !f.FollowsManifest() || !in.Shared { // lists of a shared object have no bounds
-			closeOver(root, object.Content)
-		}
 		c.out.Entry = &Schema{
 			ID: object.ID, APIVersion: object.APIVersion, schemaTree: schemaTree{root},
 			Default: f.FollowsManifest() && !c.more, Follows: f.FollowsManifest(), schemaSource: c.schemaSource,
@@ -168,7 +190,8 @@ type fieldCompiler struct {
 	out    CompileResult
 	more   bool // the schema holds a field that the manifest does not set
 	// ruled lists the fields that got a rule, for judgeRules.
-	ruled []ruledField
+	ruled   []ruledField
+	decided decisions
 }
 
 // base returns the root of the schema that the paths are applied to.
@@ -321,6 +344,10 @@ func (c *fieldCompiler) charge(n int) bool {
 //	hold                      sets it         all of the value, as in a default schema
 func (c *fieldCompiler) applyField(node **Node, p cursor) {
 	c.named = append(c.named, p.path)
+	if err := c.decided.add(p.path, c.rule); err != nil {
+		c.why = err
+		return
+	}
 	switch {
 	case c.rule.isFree():
 		*node = nil
@@ -370,7 +397,9 @@ func (c *fieldCompiler) keys(node **Node, p cursor, steps []pathStep) {
 		below[name] = child
 	}
 	m.Fields = withChildren(m.Fields, below)
-	c.freeKeys(m, names, steps)
+	if more := c.rule.releasedKeys(m, names, steps); len(more) > 0 {
+		c.freeKeys(m, more)
+	}
 	switch {
 	case len(m.Fields) > 0 || m.Keys != nil:
 		*node = m

@@ -191,7 +191,7 @@ func (d *elementKeys) label(element any, nth, position int) string {
 		return name.label()
 	}
 	for _, key := range d.keys {
-		name.keys = append(name.keys, elementKey{key, d.value(m, key)})
+		name.keys = append(name.keys, elementKey{name: key, value: d.value(m, key)})
 	}
 	return name.label()
 }

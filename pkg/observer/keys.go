@@ -58,3 +58,82 @@ func (k *Keys) copy() *Keys {
 	}
 	return &Keys{Hold: k.Hold, Free: k.Free, Kept: slices.Clone(k.Kept)}
 }
+
+// keyLists reads the keys that close a map or a list: hold of an item of spec.fields, and all lists of a recorded
+// schema. It returns nil after an error.
+//
+//	{hold: ["*"]}                                 all keys are the manifest's
+//	{hold: ["*"], free: [app.example/x]}          one key is free, in a recorded schema
+//	{hold: ["*"], kept: [team]}                   the API server added one, in a recorded schema
+func (p *parser) keyLists(path *Path, raw any) *Keys {
+	m, ok := raw.(map[string]any)
+	if _, given := m["hold"]; !ok || !given {
+		p.fault(path, "must list in hold the keys that other clients may not add; * matches any key")
+		return nil
+	}
+	k, before := &Keys{}, len(p.faults)
+	for _, name := range sortedKeys(m) {
+		switch at := path.Field(name); {
+		case name == "hold" && !p.recorded:
+			k.Hold = p.keyPatterns(at, m[name])
+		case name == "hold":
+			k.Hold = p.recordedKeys(at, m[name])
+		case name == "free":
+			k.Free = p.recordedKeys(at, m[name])
+		case name == "kept" && p.recorded:
+			k.Kept = p.recordedKeys(at, m[name])
+		default:
+			p.fault(at, "is not a list of keys: write hold")
+		}
+	}
+	if len(p.faults) > before {
+		return nil
+	}
+	return k
+}
+
+// keyPatterns reads a list of keys or patterns, within the limits of a closed map. It returns nil after an error.
+func (p *parser) keyPatterns(path *Path, raw any) []string {
+	l, ok := raw.([]any)
+	if !ok || len(l) == 0 || len(l) > maxKeyPatterns {
+		p.fault(path, "must be a list of 1 to %d keys, in which * matches any text", maxKeyPatterns)
+		return nil
+	}
+	var patterns []string
+	for _, v := range l {
+		text, ok := v.(string)
+		if !ok || text == "" || len(text) > maxKeyPatternText {
+			p.fault(path, "must have keys of 1 to %d characters, not %s", maxKeyPatternText, p.describe(v))
+			return nil
+		}
+		patterns = append(patterns, text)
+	}
+	return patterns
+}
+
+// recordedKeys reads a list of keys of a recorded schema. It has no limit: the controller cannot choose the number of
+// keys that the API server adds, and without them the recorded schema would be lost.
+func (p *parser) recordedKeys(path *Path, raw any) (keys []string) {
+	l, ok := raw.([]any)
+	for _, v := range l {
+		text, isText := v.(string)
+		keys, ok = append(keys, text), ok && isText
+	}
+	if !ok || len(keys) == 0 {
+		p.fault(path, "must be a list of keys")
+		return nil
+	}
+	return keys
+}
+
+// noKeysFor returns the reason why a map cannot be closed, or "" if it can.
+func noKeysFor(path *Path) string {
+	chain := path.Chain()
+	switch {
+	case len(chain) == 0 || chain[0].Name() == "metadata" && len(chain) == 1:
+		return "closes only maps below the object, not the entire object or its metadata"
+	case isStatus(chain[0].Name()):
+		return "cannot be below status, which is report-only"
+	}
+	return ""
+}

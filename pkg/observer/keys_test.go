@@ -6,8 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"holdfast.dev/holdfast/pkg/kinds"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -34,48 +32,16 @@ func TestKeysOfAClosedMap(t *testing.T) {
 }
 
 func TestUnclosableMapsAreRejected(t *testing.T) {
-	closed := map[string]any{"hold": []any{"*"}}
-	for _, row := range []struct {
-		name  string
-		entry map[string]any
-		fault string
-	}{
-		{"the object", map[string]any{observer.KeyKeys: closed}, "closes only maps below the object, not the entire object or its metadata"},
-		{"its metadata", map[string]any{"metadata": map[string]any{"name": "a", observer.KeyKeys: closed}}, "closes only maps below the object, not the entire object or its metadata"},
-		{"its status", map[string]any{"status": map[string]any{"a": map[string]any{observer.KeyKeys: closed}}}, "cannot be below status"},
-		{"too many keys", map[string]any{"data": map[string]any{observer.KeyKeys: map[string]any{"hold": make([]any, 101)}}}, "must be a list of 1 to 100 keys"},
+	for path, fault := range map[string]string{
+		"metadata": "closes only maps below the object, not the entire object or its metadata",
+		"status.a": "cannot be below status",
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			entry := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}
-			for name, value := range row.entry {
-				entry[name] = value
-			}
-			_, err := observer.ParseAll([]map[string]any{entry})
-			assert.ErrorContains(t, err, row.fault)
-		})
+		compiled, faults := compiled(t, path, map[string]any{"keys": map[string]any{"hold": []any{"*"}}}, map[string]any{})
+		require.Empty(t, faults)
+		require.Len(t, compiled.Faults, 1)
+		assert.ErrorContains(t, compiled.Faults[0], fault)
 	}
-}
-
-func TestClosedDefaultEntriesAreTheirOwn(t *testing.T) {
-	object := manifest.Object{
-		ID: manifest.ID{Kind: "ConfigMap", Name: "a"}, APIVersion: "v1",
-		Content: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap",
-			"metadata": map[string]any{"name": "a", "labels": map[string]any{"x": "y"}}, "data": map[string]any{"k": "v"},
-		},
-	}
-	entry := observer.DefaultEntry(object)
-	closed := entry.Closed(kinds.Builtin(object.GVK()))
-	assert.NotNil(t, closed.Root.Field("data").Keys)
-	assert.Nil(t, closed.Root.Field("metadata").Field("labels").Keys, "those are named")
-	assert.Nil(t, entry.Root.Field("data").Keys, "the entry itself is not changed")
-	path, err := observer.ParsePath("metadata.labels")
-	require.NoError(t, err)
-	closed, found := entry.ClosedAt(path)
-	assert.True(t, found)
-	assert.NotNil(t, closed.Root.Field("metadata").Field("labels").Keys)
-	parsed, err := observer.ParseAll([]map[string]any{closed.Raw()})
-	require.NoError(t, err)
-	assert.Equal(t, closed.Raw(), parsed[0].Raw())
-	assert.False(t, closed.SameFields(entry), "a closed entry is no default one")
+	_, faults := compiled(t, "data", map[string]any{"keys": map[string]any{"hold": make([]any, 101)}}, map[string]any{})
+	require.Len(t, faults, 1)
+	assert.ErrorContains(t, faults[0], "must be a list of 1 to 100 keys")
 }

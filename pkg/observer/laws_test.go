@@ -21,13 +21,13 @@ func TestParsingWhatAnEntryLooksLikeGivesTheEntry(t *testing.T) {
 			observertest.Entry(t, spec, observertest.Options{Bounded: true, Rules: true}),
 			observer.DefaultEntry(observertest.Manifest(spec)),
 		} {
-			parsed, err := observer.ParseAll([]map[string]any{entry.Raw()})
+			parsed, err := observer.ParseRecorded(entry.Raw())
 			if err != nil {
 				t.Fatal(err)
 			}
-			parsed[0].ID, parsed[0].Default = entry.ID, entry.Default
-			if !observer.Equal(parsed[0].Raw(), entry.Raw()) || !parsed[0].SameFields(entry) {
-				t.Fatalf("%v\n%v", entry.Raw(), parsed[0].Raw())
+			parsed.ID, parsed.Default = entry.ID, entry.Default
+			if !observer.Equal(parsed.Raw(), entry.Raw()) || !parsed.SameFields(entry) {
+				t.Fatalf("%v\n%v", entry.Raw(), parsed.Raw())
 			}
 		}
 	})

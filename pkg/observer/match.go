@@ -31,7 +31,6 @@ func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 			_ = c.fault(nil, "%s already has a schema: observerSchema[%d]", objects[matches[0]].ID, from[matches[0]])
 		default:
 			k := matches[0]
-			// closeOver changes the copy, and not the parsed schema.
 			own := entry.Copy()
 			own.ID = objects[k].ID
 			// A cluster-scoped kind has no namespace, although the user wrote one.
@@ -39,9 +38,6 @@ func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 				own.namespace = ""
 			}
 			assigned[k], from[k] = own, i
-			// A closed map also holds the keys of the manifest, so they must be checked like its other fields.
-			closeOver(own.Root, objects[k].Content)
-			c.manifest = NewRuleContext(func() map[string]any { return own.Object(nil, objects[k].Content, objects[k].Content) })
 			c.children(boundNode{node: own.Root, value: objects[k].Content, byPosition: true})
 		}
 		faults = append(faults, c.faults...)
@@ -87,8 +83,6 @@ type checker struct {
 	name     string
 	// faults are *ValidationErrors.
 	faults []error
-	// manifest evaluates the CEL rules against the manifest's values.
-	manifest *RuleContext
 }
 
 // fault adds a validation error at a path, and returns it, so that the caller can set Late.
@@ -105,12 +99,11 @@ func (c *checker) fault(path *Path, format string, args ...any) *ValidationError
 //	a map      a list or a scalar     an error
 //	a list     a map or a scalar      an error
 //	any        nothing                valid: the field is learned
-//	a leaf     any                    valid, unless it has a rule or a type
+//	a leaf     any                    valid
 func (c *checker) node(b boundNode) {
 	path, node := b.path, b.node
 	switch node.Shape {
 	case Leaf:
-		c.leaf(b)
 	case Map:
 		m, ok := b.value.(map[string]any)
 		switch {
@@ -134,21 +127,6 @@ func (c *checker) node(b boundNode) {
 	}
 }
 
-// leaf reports a manifest value that violates its own rule or type.
-func (c *checker) leaf(b boundNode) {
-	text := ""
-	switch {
-	case !b.set:
-	case b.node.Quantity:
-		text = noQuantity(b.value)
-	case b.node.Rule != nil:
-		text = b.node.Rule.misses(b.value, c.manifest)
-	}
-	if text != "" {
-		_ = c.fault(b.path, "%s", text)
-	}
-}
-
 // children checks the fields of a map, or the elements of a list that are not free. metadata has no node check of its
 // own, because a schema always has it.
 func (c *checker) children(b boundNode) {
@@ -160,12 +138,4 @@ func (c *checker) children(b boundNode) {
 			c.node(child)
 		}
 	}
-}
-
-// noQuantity returns the reason why a manifest's value is not an amount, or "" if it is one.
-func noQuantity(value any) string {
-	if _, ok := compareAmounts(value, value); ok {
-		return ""
-	}
-	return fmt.Sprintf("is %s in the manifest, and no amount such as 1Gi: remove the type, or give it to single values", describeShape(value))
 }

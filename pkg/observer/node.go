@@ -8,6 +8,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
+// keyPrefix is the prefix of all keys that have a meaning of their own in a schema.
+const keyPrefix = "observer_schema_"
+
 // Keys of the control dictionary that ends every list of a schema. The first three keep the spelling of the
 // original format, because users import existing files.
 const (
@@ -20,10 +23,6 @@ const (
 // LeafText is a leaf of a schema. A null means the same, but many clients drop nulls, so Holdfast writes LeafText. It
 // is never a valid value of a schema in another sense, because a schema has no values.
 const LeafText = "observed"
-
-// FreeText releases a field whose leaf was null. Without it, a leaf that a user removed looks like a leaf
-// that a client dropped.
-const FreeText = "free"
 
 // ByValueText, in place of the list-map keys, declares that each element of a list is found by its value at any
 // index. An element that is a map is found by all its fields.
@@ -227,8 +226,6 @@ type schemaTree struct {
 
 // schemaSource has the sources of a schema. They are not part of its JSON form, so a schema in the status has none.
 type schemaSource struct {
-	// freed lists the fields whose leaf is FreeText in a schema that the user wrote.
-	freed []*Path
 	// fields and kind are the sources of a schema that was made from spec.fields. overWritten is true if the
 	// paths were applied to a schema that the user wrote.
 	fields      *Fields
@@ -333,15 +330,12 @@ func serverOwned(name string) bool {
 	}, name)
 }
 
-// controlKeys are the keys that belong only in a control dictionary. KeyKeys can also be in a map.
+// controlKeys are the keys that belong only in a control dictionary.
 var controlKeys = []string{KeyMinLength, KeyMaxLength, KeyCurrentLength, KeyMapKeys}
 
 // hasControlKey reports whether a map in a schema is a control dictionary. In a manifest, it is a part of a schema.
-func hasControlKey(m map[string]any) bool { return hasAny(m, controlKeys) }
-
-// hasAny reports whether a map has one of the keys.
-func hasAny(m map[string]any, keys []string) bool {
-	return slices.ContainsFunc(keys, func(key string) bool { _, has := m[key]; return has })
+func hasControlKey(m map[string]any) bool {
+	return slices.ContainsFunc(controlKeys, func(key string) bool { _, has := m[key]; return has })
 }
 
 // texts returns the paths in the form of String; nil for none.

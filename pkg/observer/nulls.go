@@ -55,8 +55,7 @@ func withoutNulls(v any) any {
 
 // ReplaceNulls returns a copy of a schema in which LeafText replaces every null leaf, because many clients drop nulls.
 // Fields that identify the resource, and control dictionaries, are unchanged. Files of other tools have null leaves.
-// The commands call it before they send or validate a file, and package record for schemas that an older version
-// stored.
+// The commands call it before they send or validate a file.
 func ReplaceNulls(entry map[string]any) map[string]any {
 	replaced := maps.Clone(entry)
 	for name, value := range entry {
@@ -74,13 +73,13 @@ func ReplaceNulls(entry map[string]any) map[string]any {
 	return replaced
 }
 
-// replaceNulls returns a copy of a value in a schema with LeafText for each null. It returns dictionaries of rules
-// and lengths unchanged, because null is not a leaf in them.
+// replaceNulls returns a copy of a value in a schema with LeafText for each null. It returns control dictionaries
+// unchanged, because null is not a leaf in them.
 func replaceNulls(v any) any {
 	if v == nil {
 		return LeafText
 	}
-	if m, isMap := v.(map[string]any); isMap && (hasControlKey(m) || hasRuleKey(m)) {
+	if m, isMap := v.(map[string]any); isMap && hasControlKey(m) {
 		return v
 	}
 	return manifest.MapChildren(v, replaceNulls)

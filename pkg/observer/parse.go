@@ -40,7 +40,7 @@ func (f *ValidationError) Error() string {
 	return b.String()
 }
 
-// ParseAll parses an observer schema. The error joins one *ValidationError for every error. If there are errors, the
+// ParseAll parses spec.observerSchema, in Krake's grammar: leaves, control dictionaries and list-map keys. The error joins one *ValidationError for every error. If there are errors, the
 // result has only the valid parts. Pass it to Assign to find further errors, and use it for nothing else. The result is
 // parallel to raw. A nil map is an error like a map without apiVersion.
 func ParseAll(raw []map[string]any) ([]*Schema, error) {
@@ -54,13 +54,21 @@ func ParseAll(raw []map[string]any) ([]*Schema, error) {
 	return entries, errors.Join(faults...)
 }
 
-// Freed returns the paths of the fields that are released by name: their leaf is FreeText.
-func (e *schemaSource) Freed() []string { return texts(e.freed) }
+// ParseRecorded parses a schema in the form of Schema.Raw, which also has rules, types and closed maps. It is only for
+// schemas that the controller recorded in a status.
+func ParseRecorded(raw map[string]any) (*Schema, error) {
+	entry, faults := (&parser{recorded: true}).parse(raw)
+	return entry, errors.Join(faults...)
+}
 
-// parseEntry parses the schema of one resource. It never returns nil. The nodes of invalid fields are missing.
-// stringData in the schema of a Secret becomes data, and the recorded schema has data.
+// parseEntry parses the schema of one resource in spec.observerSchema.
 func parseEntry(position int, raw map[string]any) (*Schema, []error) {
-	p := &parser{position: position, name: nameOf(raw), secret: raw["kind"] == "Secret"}
+	return (&parser{position: position, name: nameOf(raw), secret: raw["kind"] == "Secret"}).parse(raw)
+}
+
+// parse parses the schema of one resource. It never returns nil. The nodes of invalid fields are missing. stringData in
+// the schema of a Secret becomes data, and the recorded schema has data.
+func (p *parser) parse(raw map[string]any) (*Schema, []error) {
 	entry := p.identity(raw)
 	if len(p.faults) > 0 {
 		entry.ID = manifest.ID{} // so that Assign ignores it
@@ -71,7 +79,7 @@ func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	if manifest.IsSecret(entry.ID.GroupKind()) {
 		foldStringData(entry.Root)
 	}
-	entry.Position, entry.freed = position, p.freed
+	entry.Position = p.position
 	return entry, p.faults
 }
 
@@ -86,10 +94,12 @@ type parser struct {
 	position int
 	name     string
 	secret   bool // an invalid value can be a secret
+	// recorded is true for a schema in a status, which can have rules, types and closed maps.
+	recorded bool
+	// resource has the fields that identify the resource in spec.fields, for messages.
+	resource map[string]any
 	// faults are *ValidationErrors, also in AddRule, which converts them.
 	faults []error
-	// freed lists the fields whose leaf is FreeText.
-	freed []*Path
 }
 
 // fault adds a validation error. A nil path is the whole schema.
@@ -118,6 +128,10 @@ func (p *parser) identity(raw map[string]any) *Schema {
 	entry.ID.Name = p.text((*Path)(nil).Field("metadata"), metadata, "name")
 	if namespace, ok := metadata["namespace"].(string); ok && namespace != LeafText {
 		entry.namespace, entry.ID.Namespace = namespace, namespace
+	}
+	p.resource = map[string]any{"kind": entry.ID.Kind, "name": entry.ID.Name}
+	if entry.namespace != "" {
+		p.resource["namespace"] = entry.namespace
 	}
 	return entry
 }
@@ -163,8 +177,8 @@ func (p *parser) fields(path *Path, m map[string]any, depth int, isOther func(pa
 		var child *Node
 		switch at := path.Field(name); {
 		case isOther(at, name):
-		case name == KeyKeys:
-			node.Keys = p.keys(at, m[name])
+		case name == KeyKeys && p.recorded:
+			node.Keys = p.keyLists(at, m[name])
 		case path == nil && name == "metadata":
 			child = p.metadata(at, m[name])
 		default:
@@ -177,13 +191,12 @@ func (p *parser) fields(path *Path, m map[string]any, depth int, isOther func(pa
 	return node
 }
 
-// node reads the value of a field or list element. It returns nil if nothing is observed there: the value is invalid
-// or free, or a map without leaves. depth counts the levels from the object.
+// node reads the value of a field or list element. It returns nil if nothing is observed there: the value is invalid,
+// or a map without leaves. depth counts the levels from the object.
 //
 //	observed              a leaf
 //	null                  an error, and a leaf: files are read with ReplaceNulls
-//	free                  nil; the path is recorded
-//	{rule keys}           a leaf with a rule or a type
+//	{rule keys}           a leaf with a rule or a type, in a recorded schema
 //	{…}                   a map, or nil if it has keys and no leaf
 //	[…, control]          a list
 //	any other             an error
@@ -197,19 +210,19 @@ func (p *parser) node(path *Path, raw any, depth int) *Node {
 		p.fault(path, "is null, which many clients drop: write %q", LeafText)
 		return &Node{Shape: Leaf}
 	case map[string]any:
-		if hasRuleKey(v) {
-			return p.rule(path, v)
+		if p.recorded && hasRuleKey(v) {
+			return p.recordedRule(path, v)
 		}
-		return p.mapping(path, v, depth)
+		fields := p.withoutRules(path, v)
+		if len(fields) == 0 && len(v) > 0 {
+			return &Node{Shape: Leaf} // the error about its rule is enough
+		}
+		return p.mapping(path, fields, depth)
 	case []any:
 		return p.sequence(path, v, depth)
 	case string:
-		switch v {
-		case LeafText:
+		if v == LeafText {
 			return &Node{Shape: Leaf}
-		case FreeText:
-			p.freed = append(p.freed, path)
-			return nil
 		}
 	}
 	p.fault(path, "must be %q, not %s: a schema contains fields, but no values", LeafText, p.describe(raw))
@@ -243,9 +256,9 @@ func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 	var closed *Keys
 	if last, ok := l[len(l)-1].(map[string]any); ok && hasControlKey(last) {
 		at := path.Element(positionLabel(len(l)-1), -1)
-		elements, list = l[:len(l)-1], p.control(at, last, len(l)-1)
-		if raw, given := last[KeyKeys]; given {
-			closed = p.keys(at.Field(KeyKeys), raw)
+		elements, list = l[:len(l)-1], p.control(at, p.withoutRules(path, last), len(l)-1)
+		if raw, given := last[KeyKeys]; given && p.recorded {
+			closed = p.keyLists(at.Field(KeyKeys), raw)
 		}
 	} else {
 		p.fault(path, "has no control dictionary: add one after its last element, such as %s; 0 means no upper limit", controlExample(len(l)))

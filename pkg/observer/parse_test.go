@@ -162,11 +162,6 @@ func TestParsedValues(t *testing.T) {
 		assert.Equal(t, map[string]any{"a": "observed", "b": "observed"}, entries[0].Raw()["data"])
 		assert.NotContains(t, entries[0].Raw(), "stringData")
 	})
-	t.Run("the former name of a mode is read", func(t *testing.T) {
-		entries, err := parseYAML(t, head+"spec: {a: {observer_schema_mode: watch}}")
-		require.NoError(t, err)
-		assert.Equal(t, map[string]any{"a": map[string]any{"observer_schema_mode": "report"}}, entries[0].Raw()["spec"])
-	})
 	t.Run("status may be observed", func(t *testing.T) {
 		_, err := parseYAML(t, head+"status: observed")
 		assert.NoError(t, err)
@@ -176,8 +171,9 @@ func TestParsedValues(t *testing.T) {
 func TestAValueOfASecretIsNotRepeatedInAFault(t *testing.T) {
 	for text, want := range map[string]string{
 		"stringData: {password: hunter2}":                                                     `stringData.password: must be "observed"`,
-		"data: {observer_schema_keys: hunter2}":                                               "must be a map with the lists hold and free",
-		"data: {observer_schema_keys: {hold: 7}}":                                             "must be a list of 1 to 100 keys",
+		"data: {observer_schema_keys: hunter2}":                                               `{"path": "data", "keys": "***"}`,
+		"data: {a: {observer_schema_mode: hunter2}}":                                          `{"path": "data.a", "mode": "***"}`,
+		"data: {a: {observer_schema_one_of: [hunter2]}}":                                      `{"path": "data.a", "oneOf": "***"}`,
 		"x: [{observer_schema_list_min_length: hunter2, observer_schema_list_max_length: 0}]": "must be an integer, 0 or more",
 	} {
 		_, err := parseYAML(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: keys}\n"+text)
@@ -197,7 +193,7 @@ func TestKeptKeysHaveNoLimit(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c"},
 		"data": map[string]any{"observer_schema_keys": map[string]any{"hold": []any{"*"}, "kept": kept}},
 	}
-	entries, err := observer.ParseAll([]map[string]any{raw})
+	entry, err := observer.ParseRecorded(raw)
 	require.NoError(t, err)
-	assert.Equal(t, raw, entries[0].Raw())
+	assert.Equal(t, raw, entry.Raw())
 }

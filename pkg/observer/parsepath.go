@@ -93,7 +93,7 @@ type elementName struct {
 func wholeKeys(m map[string]any) (keys []elementKey) {
 	for _, name := range sortedKeys(m) {
 		if !Empty(m[name]) {
-			keys = append(keys, elementKey{name, m[name]})
+			keys = append(keys, elementKey{name: name, value: m[name]})
 		}
 	}
 	return keys
@@ -103,6 +103,8 @@ func wholeKeys(m map[string]any) (keys []elementKey) {
 type elementKey struct {
 	name  string
 	value any
+	// pattern is the value if it is not in quotes and contains *, which matches any string in a FieldPath.
+	pattern string
 }
 
 // label returns the name with its brackets. parseElement reverses it, except for values that are not scalars outside
@@ -188,8 +190,7 @@ func parseKey(text, closing, element string) (key elementKey, rest string, err e
 	if _, rest, ok = scan(raw, ends); !ok {
 		return key, "", fmt.Errorf("[%s is not closed by ]", element)
 	}
-	key.value = scalarOf(raw[:len(raw)-len(rest)])
-	return key, rest, nil
+	return valueKey(key.name, raw[:len(raw)-len(rest)]), rest, nil
 }
 
 // scanJSON reads a map or a list in JSON, and returns the rest of the string.
@@ -215,6 +216,15 @@ func scan(text, ends string) (name, rest string, ok bool) {
 	}
 	rest = text[len(quoted):]
 	return name, rest, rest != "" && strings.ContainsRune(ends, rune(rest[0]))
+}
+
+// valueKey returns a key with the value in a text.
+func valueKey(name, text string) elementKey {
+	key := elementKey{name: name, value: scalarOf(text)}
+	if key.value == text && strings.Contains(text, "*") {
+		key.pattern = text
+	}
+	return key
 }
 
 // scalarOf reverses scalarText.
@@ -268,9 +278,9 @@ func keyName(name string) string {
 }
 
 // scalarText returns a scalar in the syntax of a path. It quotes a string only if it could be read as
-// something else.
+// something else, such as a pattern.
 func scalarText(v any) string {
-	if s, ok := v.(string); ok && !strings.ContainsAny(s, `[],='"`) {
+	if s, ok := v.(string); ok && !strings.ContainsAny(s, `[],='"*`) {
 		if _, other := otherScalar(s); !other {
 			return s
 		}

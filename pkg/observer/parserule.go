@@ -2,81 +2,63 @@ package observer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
+	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/expression"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// rule reads the dictionary that replaces a leaf. It never returns nil. After an error, and for ModeHold, the result is
-// a leaf without a rule. Such as {observer_schema_minimum: 1, observer_schema_maximum: 5}. A map with one of these keys
-// and a field is an error.
-func (p *parser) rule(path *Path, m map[string]any) *Node {
-	before, rule := len(p.faults), &Rule{}
-	for _, name := range sortedKeys(m) {
-		p.rulePart(rule, path.Field(name), name, m[name])
-	}
-	if text := rule.conflict(KeyMinimum, KeyMaximum); len(p.faults) == before && text != "" {
-		p.fault(path, "%s", text)
-	}
-	if text := p.noRuleFor(path, rule); text != "" {
-		p.fault(path, "%s", text)
-	}
-	if rule.Type == setText {
-		p.fault(path, "is a leaf, and cannot be a set: end the list with %s: %s", KeyMapKeys, ByValueText)
-	}
-	node := &Node{Shape: Leaf}
-	switch {
-	case len(p.faults) > before || rule.Mode == ModeHold:
-	case rule.Type != "":
-		node.Quantity = true
-	default:
-		node.Rule = rule
-	}
-	return node
-}
+// keysText is the key in an item of hold that closes a map or a list.
+const keysText = "keys"
 
-// rulePart reads one key of a rule into rule, or adds an error. AddRule calls it with the keys of spec.fields,
-// translated.
+// ruleTexts are the keys in an item of hold that limit a value, or set a mode or a type.
+var ruleTexts = []string{"minimum", "maximum", "oneOf", "pattern", "rule", "mode", "type"}
+
+// rulePart reads one key of a rule into rule, or adds an error.
 func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
 	switch name {
-	case KeyMinimum:
+	case "minimum":
 		rule.Minimum = p.amount(path, value)
-	case KeyMaximum:
+	case "maximum":
 		rule.Maximum = p.amount(path, value)
-	case KeyOneOf:
-		rule.OneOf = p.oneOf(path, value)
-	case KeyPattern:
-		rule.Pattern = p.expression(path, value, "a regular expression", expression.CheckPattern)
-	case KeyRule:
+	case "oneOf":
+		p.oneOf(rule, path, value)
+	case "pattern":
+		p.pattern(rule, path, value)
+	case "rule":
 		rule.Expression = p.expression(path, value, "a CEL rule", expression.CheckRule)
-	case KeyMode:
+	case "mode":
 		rule.Mode = p.mode(path, value)
-	case KeyType:
+	case "type":
 		if rule.Type, _ = value.(string); rule.Type != setText && rule.Type != quantityText {
 			p.fault(path, "must be set or quantity, not %s", p.describe(value))
 		}
 	default:
-		p.fault(path, "is next to a rule: a field with a rule is a leaf, and cannot contain other fields")
+		p.fault(path, "is not a rule%s", suggest.DidYouMean(name, append(slices.Clone(ruleTexts), keysText)))
 	}
 }
 
-// conflict returns the reason why the parts of a rule contradict each other, or "" if they do not. minimum and maximum
-// are the names of the bounds in the user's syntax. A percentage and a number as bounds cannot be compared, and are a
-// conflict, too.
-func (r *Rule) conflict(minimum, maximum string) string {
-	parts := 0
-	for _, has := range []bool{len(r.Bounds(nil)) > 0, r.OneOf != nil, r.Pattern != "", r.Expression != "", r.Mode != ""} {
-		if has {
-			parts++
-		}
+// conflict returns the reason why the parts of an item of hold contradict each other, or "" if they do not. A
+// percentage and a number as bounds cannot be compared, and are a conflict, too.
+func (r *Rule) conflict(said map[string]any) string {
+	parts := len(said)
+	if r.Minimum != nil && r.Maximum != nil {
+		parts-- // one rule
 	}
-	if parts > 0 && r.Type != "" {
+	_, closes := said[keysText]
+	switch {
+	case closes && r.Type == setText:
+		return "keeps the elements of other clients as a set, and removes them with keys: remove type or keys"
+	case closes && parts > 1:
+		return "closes a map, and has a rule for one value: use a path for each"
+	case r.Type != "" && parts > 1:
 		return "has a rule and a type: remove one of them"
-	}
-	if parts > 1 {
-		return fmt.Sprintf("has several rules: only %s and %s can be combined", minimum, maximum)
-	}
-	if r.Minimum == nil || r.Maximum == nil {
+	case parts > 1:
+		return "has several rules: only minimum and maximum can be combined"
+	case r.Minimum == nil || r.Maximum == nil:
 		return ""
 	}
 	if c, ok := compareAmounts(r.Minimum, r.Maximum); !ok || c > 0 {
@@ -89,7 +71,7 @@ func (r *Rule) conflict(minimum, maximum string) string {
 // must not be the root. A rule for all labels would apply to those of other clients. A pattern of a Secret would reveal
 // its value.
 // Source: docs/semantics.md, "Rules for values".
-func (p *parser) noRuleFor(path *Path, rule *Rule) string {
+func noRuleFor(path *Path, rule *Rule, isSecret bool) string {
 	chain := path.Chain()
 	root := chain[0].Name()
 	isMode := rule.Mode != ""
@@ -98,10 +80,10 @@ func (p *parser) noRuleFor(path *Path, rule *Rule) string {
 		return "is below status, which is report-only: it cannot have a rule"
 	case root == "metadata" && len(chain) == 2:
 		return "cannot have one rule for all keys: give a rule to each key"
-	case isMode && path.IsElement() && rule.Mode != ModeHold:
+	case isMode && path.IsElement():
 		return fmt.Sprintf("is a list element, which cannot have a mode: give a mode to its fields, or use %s", KeyMaxLength)
-	case p.secret && (root == "data" || root == "stringData") && (!isMode || rule.Mode == ModePush):
-		return "is a value of a Secret, which is never recorded: only the modes hold, seed, report and absent are allowed"
+	case isSecret && (root == "data" || root == "stringData") && (!isMode || rule.Mode == ModePush):
+		return "is a value of a Secret, which is never recorded: only the modes hold, report and absent are allowed"
 	}
 	return ""
 }
@@ -115,17 +97,58 @@ func (p *parser) amount(path *Path, value any) any {
 	return value
 }
 
-// oneOf checks a list of allowed values. It returns nil after an error.
-func (p *parser) oneOf(path *Path, value any) []any {
+// oneOf compiles a list of allowed values to a CEL rule: [a, b] to self in [dyn("a"), dyn("b")].
+func (p *parser) oneOf(rule *Rule, path *Path, value any) {
 	l, ok := value.([]any)
-	if !ok || len(l) == 0 {
+	switch {
+	case !ok || len(l) == 0:
 		p.fault(path, "must be a list of values")
-		return nil
-	}
-	if slices.Contains(l, nil) {
+		return
+	case slices.Contains(l, nil):
 		p.fault(path, "contains null, which is not a value: for a field that may be absent, use a mode, or no rule")
+		return
 	}
-	return l
+	texts := make([]string, len(l))
+	for i, one := range l {
+		texts[i] = jsonText(one)
+	}
+	rule.Expression, rule.words = "self in "+literal(l), "one of "+shorten(strings.Join(texts, ", "))
+	if err := expression.CheckRule(rule.Expression); err != nil {
+		p.fault(path, "%v", err)
+	}
+}
+
+// literal returns a value in CEL. Elements and fields are dynamic, because CEL rejects lists with elements of several
+// types.
+func literal(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case []any:
+		for _, element := range v {
+			parts = append(parts, "dyn("+literal(element)+")")
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case map[string]any:
+		for _, name := range sortedKeys(v) {
+			parts = append(parts, jsonOf(name)+": dyn("+literal(v[name])+")")
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	return jsonOf(v) // JSON scalars are literals of CEL
+}
+
+// pattern compiles a regular expression to a CEL rule, which matches only whole strings.
+func (p *parser) pattern(rule *Rule, path *Path, value any) {
+	before := len(p.faults)
+	text := p.expression(path, value, "a regular expression", expression.CheckPattern)
+	if len(p.faults) > before {
+		return
+	}
+	rule.words = "matching " + shorten(text)
+	rule.Expression = "type(self) == string && self.matches(" + jsonOf(expression.Whole(text)) + ")"
+	if err := expression.CheckRule(rule.Expression); err != nil {
+		p.fault(path, "%v", err)
+	}
 }
 
 // expression reads a pattern or a CEL rule, and compiles it with check. what names it in messages.
@@ -141,14 +164,75 @@ func (p *parser) expression(path *Path, value any, what string, check func(strin
 	return text
 }
 
-// mode reads a mode. It translates the former name of ModeReport.
+// mode reads a mode.
 func (p *parser) mode(path *Path, value any) Mode {
 	text, _ := value.(string)
-	if text == formerReport {
-		return ModeReport
-	}
 	if !slices.Contains(modes, Mode(text)) {
-		p.fault(path, "must be one of hold, seed, push, report and absent, not %s", p.describe(value))
+		p.fault(path, "must be one of hold, push, report and absent, not %s", p.describe(value))
 	}
 	return Mode(text)
 }
+
+// recordedRule reads the dictionary of a leaf with a rule or a type in a recorded schema.
+func (p *parser) recordedRule(path *Path, m map[string]any) *Node {
+	rule := &Rule{}
+	for _, name := range sortedKeys(m) {
+		p.rulePart(rule, path.Field(name), strings.TrimPrefix(name, keyPrefix), m[name])
+	}
+	return rule.node()
+}
+
+// node returns the node of a path with a rule or a type. A set has no elements yet: see declareSet. ModeHold is a leaf
+// without a rule.
+func (r *Rule) node() *Node {
+	switch r.Type {
+	case setText:
+		return &Node{Shape: Sequence, List: &List{ByValue: true, Open: true}}
+	case quantityText:
+		return &Node{Shape: Leaf, Quantity: true}
+	}
+	return &Node{Shape: Leaf, Rule: r}
+}
+
+// withoutRules returns a map of a schema without the keys that are only valid in spec.fields, and reports an error that
+// has the equivalent item of spec.fields. In a recorded schema, these keys are valid.
+func (p *parser) withoutRules(path *Path, m map[string]any) map[string]any {
+	isRule := func(name string) bool {
+		return strings.HasPrefix(name, keyPrefix) && !slices.Contains(controlKeys, name)
+	}
+	names := slices.DeleteFunc(sortedKeys(m), func(name string) bool { return !isRule(name) })
+	if p.recorded || len(names) == 0 {
+		return m
+	}
+	hold, free := []string{`{"path": ` + jsonOf(path.String())}, []string(nil)
+	for _, name := range names {
+		word := strings.ReplaceAll(strings.TrimPrefix(name, keyPrefix), "one_of", "oneOf")
+		switch lists, isMap := m[name].(map[string]any); {
+		case word == keysText && isMap:
+			hold = append(hold, fmt.Sprintf(`"keys": {"hold": %s}`, jsonOf(lists["hold"])))
+			patterns, _ := lists["free"].([]any)
+			for _, pattern := range patterns {
+				free = append(free, jsonOf(fmt.Sprintf("%s[%v]", path, pattern)))
+			}
+		case !slices.Contains(ruleTexts, word) && word != keysText:
+			p.fault(path.Field(name), "is not a key of a schema")
+		case p.secret && (word != "mode" || !slices.Contains(modes, Mode(fmt.Sprint(m[name])))):
+			hold = append(hold, fmt.Sprintf("%q: %q", word, manifest.Masked))
+		default:
+			hold = append(hold, fmt.Sprintf("%q: %s", word, jsonOf(m[name])))
+		}
+	}
+	if len(hold) > 1 {
+		item := fmt.Sprintf(`{"resource": %s, "hold": [%s}]`, jsonOf(p.resource), strings.Join(hold, ", "))
+		if len(free) > 0 {
+			item += fmt.Sprintf(`, "free": [%s]`, strings.Join(free, ", "))
+		}
+		p.fault(path, "cannot have a rule or keys in a schema: remove them, and add to spec.fields: %s}", item)
+	}
+	fields := maps.Clone(m)
+	maps.DeleteFunc(fields, func(name string, _ any) bool { return isRule(name) })
+	return fields
+}
+
+// jsonOf returns a value in JSON.
+func jsonOf(v any) string { return string(manifest.EncodeJSON(v)) }

@@ -246,7 +246,7 @@ func (n elementName) names(id *elementKeys, element any) bool {
 }
 
 // Leaves returns the paths of all fields that a schema holds in a desired state. A field with a rule counts even
-// without a value, but not with the modes seed and report, which never write to a live object. Fields of the status do
+// without a value, but not with the mode report, which never writes to a live object. Fields of the status do
 // not count. In a shared object, these paths are the claims; package writer compares them with managedFields.
 func (e *schemaTree) Leaves(t *kinds.Node, desired map[string]any) []string {
 	var leaves []*Path
@@ -306,7 +306,7 @@ func (n *Node) claims() bool { return n.Shape != Sequence && n.hasRules() }
 // placeholder among the elements is free, and has no path. An empty map of the desired state is one path.
 func (b boundNode) held(leaves []*Path) []*Path {
 	n := b.node
-	if n.Rule != nil && (n.Rule.Mode == ModeSeed || n.Rule.Mode == ModeReport) {
+	if n.Rule != nil && n.Rule.Mode == ModeReport {
 		return leaves // never written to a live object
 	}
 	isInner := false

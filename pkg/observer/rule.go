@@ -3,24 +3,19 @@ package observer
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"holdfast.dev/holdfast/pkg/expression"
 )
 
-// Keys of the dictionary that replaces a leaf in a schema. It limits the values of the field, or sets a
-// mode.
-// Source: docs/semantics.md, "Rules for values".
+// Keys of the dictionary that replaces a leaf with a rule or a type in a recorded schema.
 const (
-	KeyMinimum = "observer_schema_minimum"
-	KeyMaximum = "observer_schema_maximum"
-	KeyOneOf   = "observer_schema_one_of"
-	KeyPattern = "observer_schema_pattern"
-	KeyRule    = "observer_schema_rule"
-	KeyMode    = "observer_schema_mode"
+	KeyMinimum = keyPrefix + "minimum"
+	KeyMaximum = keyPrefix + "maximum"
+	KeyRule    = keyPrefix + "rule"
+	KeyMode    = keyPrefix + "mode"
 	// KeyType declares that equal amounts are equal values. Its value is quantityText.
-	KeyType = "observer_schema_type"
+	KeyType = keyPrefix + "type"
 )
 
 // The types of a field in spec.fields.
@@ -29,8 +24,8 @@ const (
 	setText      = "set"
 )
 
-// ruleKeys are the keys by which the parser recognizes a dictionary that replaces a leaf.
-var ruleKeys = []string{KeyMinimum, KeyMaximum, KeyOneOf, KeyPattern, KeyRule, KeyMode, KeyType}
+// ruleKeys are the keys by which the parser of records recognizes a dictionary that replaces a leaf.
+var ruleKeys = []string{KeyMinimum, KeyMaximum, KeyRule, KeyMode, KeyType}
 
 // Mode specifies when the controller writes a field.
 type Mode string
@@ -39,8 +34,6 @@ type Mode string
 const (
 	// ModeHold: always, as for a leaf without a rule.
 	ModeHold Mode = "hold"
-	// ModeSeed: only when the object, or its list element, is created.
-	ModeSeed Mode = "seed"
 	// ModePush: only when the manifest's value changes.
 	ModePush Mode = "push"
 	// ModeReport: never; drift is reported.
@@ -49,23 +42,19 @@ const (
 	ModeAbsent Mode = "absent"
 )
 
-// formerReport is the name of ModeReport in older versions. It is still read.
-const formerReport = "watch"
-
-// modes are the valid modes, without formerReport.
-var modes = []Mode{ModeHold, ModeSeed, ModePush, ModeReport, ModeAbsent}
+// modes are the valid modes.
+var modes = []Mode{ModeHold, ModePush, ModeReport, ModeAbsent}
 
 // Rule limits the values of a leaf, or sets a mode. Only one of its parts is set, except for Minimum and Maximum, which
 // can be combined. A Rule is never changed. An amount keeps the notation of the user, because it can be written to the
 // object: "1Gi" is not replaced by a number.
 type Rule struct {
 	Minimum, Maximum any // nil for none
-	// OneOf lists the allowed values; nil for none.
-	OneOf   []any
-	Pattern string
 	// Expression is a CEL expression. self is the value; object is the observed part of the object that
 	// contains it.
 	Expression string
+	// words describe an Expression that oneOf or pattern was compiled to. A recorded rule has none.
+	words string
 	// Mode is never ModeHold, because that is a leaf without a rule.
 	Mode Mode
 	// Type is a type of a field. It is only set while a rule is parsed: the field then has no rule.
@@ -90,7 +79,11 @@ func NewRuleContext(object func() map[string]any) *RuleContext {
 // holds evaluates a CEL rule for a value. It returns an error if the rule fails to evaluate, or the budget is used
 // up.
 func (a *RuleContext) holds(rule string, self any) (bool, error) {
-	return expression.Evaluate(rule, self, a.object(), &a.budget)
+	var object map[string]any
+	if expression.MentionsObject(rule) {
+		object = a.object()
+	}
+	return expression.Evaluate(rule, self, object, &a.budget)
 }
 
 // Allows reports whether the rule allows a live value. It does not allow a value that cannot be compared
@@ -102,11 +95,6 @@ func (r *Rule) Allows(value any, around *RuleContext) bool {
 		return holds && err == nil
 	case r.Mode != "":
 		return r.Mode != ModeAbsent
-	case r.OneOf != nil:
-		return slices.ContainsFunc(r.OneOf, func(one any) bool { return Equal(one, value) })
-	case r.Pattern != "":
-		text, ok := value.(string)
-		return ok && expression.Matches(r.Pattern, text)
 	}
 	below, isAmount := r.below(value)
 	return isAmount && below == 0
@@ -180,21 +168,15 @@ func (r *Rule) Bounds(live any) (bounds []any) {
 // the name of the mode.
 //
 //	1 to 5, at least 1, at most 5     bounds
-//	one of a, b                       OneOf
-//	matching ^v[0-9]+$                Pattern
-//	if self > 1                       Expression
+//	one of a, b                       oneOf
+//	matching v[0-9]+                  pattern
+//	if self > 1                       any other Expression
 func (r *Rule) String() string {
 	switch {
 	case r.Mode != "":
 		return string(r.Mode)
-	case r.OneOf != nil:
-		texts := make([]string, len(r.OneOf))
-		for i, one := range r.OneOf {
-			texts[i] = jsonText(one)
-		}
-		return "one of " + shorten(strings.Join(texts, ", "))
-	case r.Pattern != "":
-		return "matching " + shorten(r.Pattern)
+	case r.words != "":
+		return r.words
 	case r.Expression != "":
 		return "if " + shorten(r.Expression)
 	case r.Maximum == nil:
@@ -214,10 +196,6 @@ func (r *Rule) raw() map[string]any {
 	switch {
 	case r.Mode != "":
 		m[KeyMode] = string(r.Mode)
-	case r.OneOf != nil:
-		m[KeyOneOf] = Copy(r.OneOf)
-	case r.Pattern != "":
-		m[KeyPattern] = r.Pattern
 	case r.Expression != "":
 		m[KeyRule] = r.Expression
 	}
@@ -258,5 +236,7 @@ func (r *Rule) misses(value any, manifest *RuleContext) string {
 	return fmt.Sprintf("is %s in the manifest, which its rule (%s) does not allow: change one of them", describe(value), r)
 }
 
-// hasRuleKey reports whether a map in a schema replaces a leaf. In a manifest, it is a part of a schema.
-func hasRuleKey(m map[string]any) bool { return hasAny(m, ruleKeys) }
+// hasRuleKey reports whether a map in a recorded schema replaces a leaf.
+func hasRuleKey(m map[string]any) bool {
+	return slices.ContainsFunc(ruleKeys, func(key string) bool { _, has := m[key]; return has })
+}

@@ -1,27 +1,48 @@
 package observer_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// ruled returns the rule of spec.v in a schema.
-func ruled(t *testing.T, rule map[string]any) (*observer.Rule, error) {
+// compiled compiles an item of hold for an object, and returns the errors of the item itself, too.
+func compiled(t *testing.T, path string, said, content map[string]any) (observer.CompileResult, []*observer.FieldPathError) {
 	t.Helper()
-	entries, err := observer.ParseAll([]map[string]any{{
-		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"v": rule},
-	}})
-	return entries[0].Root.Field("spec").Field("v").Rule, err
+	parsed, err := observer.ParseFieldPath(path)
+	require.NoError(t, err)
+	f := &observer.Fields{Kind: "Thing", Name: "a", OnlyHold: true, Hold: []*observer.FieldPath{parsed}}
+	faults := f.AddRule(0, said)
+	id := manifest.ID{Group: "example.com", Kind: "Thing", Name: "a"}
+	return f.Compile(manifest.Object{ID: id, APIVersion: "example.com/v1", Content: content}, observer.Context{}), faults
 }
+
+// ruled returns the rule of spec.v in a schema.
+func ruled(t *testing.T, said map[string]any) (*observer.Rule, error) {
+	t.Helper()
+	made, faults := compiled(t, "spec.v", said, map[string]any{"spec": map[string]any{}})
+	var all []error
+	for _, fault := range faults {
+		all = append(all, fault)
+	}
+	if len(all) > 0 {
+		return nil, errors.Join(all...)
+	}
+	return made.Entry.Root.Field("spec").Field("v").Rule, nil
+}
+
+// around returns the context of a rule that reads only the value.
+func around() *observer.RuleContext { return observer.NewRuleContext(nil) }
 
 func between(t *testing.T, least, most any) *observer.Rule {
 	t.Helper()
-	rule, err := ruled(t, map[string]any{observer.KeyMinimum: least, observer.KeyMaximum: most})
+	rule, err := ruled(t, map[string]any{"minimum": least, "maximum": most})
 	require.NoError(t, err)
 	return rule
 }
@@ -44,10 +65,10 @@ func TestAmounts(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			rule := between(t, row.least, row.most)
 			for _, v := range row.inside {
-				assert.True(t, rule.Allows(v, nil), "%v", v)
+				assert.True(t, rule.Allows(v, around()), "%v", v)
 			}
 			for _, v := range row.outside {
-				assert.False(t, rule.Allows(v, nil), "%v", v)
+				assert.False(t, rule.Allows(v, around()), "%v", v)
 			}
 		})
 	}
@@ -60,7 +81,7 @@ func TestHostileAmountsAreNone(t *testing.T) {
 		"1e999999999", "1e-999999999", "1E2147483647", strings.Repeat("9", 1<<20), "0." + strings.Repeat("0", 1<<20) + "1", "1e9999",
 	} {
 		assert.False(t, rule.Allows(hostile, nil))
-		_, err := ruled(t, map[string]any{observer.KeyMaximum: hostile})
+		_, err := ruled(t, map[string]any{"maximum": hostile})
 		assert.ErrorContains(t, err, "must be a number, a quantity or a percentage")
 		assert.Less(t, len(err.Error()), 1024)
 	}
@@ -76,7 +97,7 @@ func TestHostilePatternsAreRefused(t *testing.T) {
 		{"that would end the group around them", "a)(b", "is not a regular expression"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			rule, err := ruled(t, map[string]any{observer.KeyPattern: row.pattern})
+			rule, err := ruled(t, map[string]any{"pattern": row.pattern})
 			assert.ErrorContains(t, err, row.message)
 			assert.Nil(t, rule)
 			assert.Less(t, len(err.Error()), 8192)
@@ -96,13 +117,13 @@ func TestPatterns(t *testing.T) {
 		{`\pL{1,63}`, []any{"é"}, []any{strings.Repeat("a", 64), int64(1), nil, true}},
 		{"a*", []any{"", strings.Repeat("a", 1000)}, []any{strings.Repeat("a", 32<<20)}},
 	} {
-		rule, err := ruled(t, map[string]any{observer.KeyPattern: row.pattern})
+		rule, err := ruled(t, map[string]any{"pattern": row.pattern})
 		require.NoError(t, err)
 		for _, v := range row.matches {
-			assert.True(t, rule.Allows(v, nil), "%s %v", row.pattern, v)
+			assert.True(t, rule.Allows(v, around()), "%s %v", row.pattern, v)
 		}
 		for _, v := range row.others {
-			assert.False(t, rule.Allows(v, nil), "%s", row.pattern)
+			assert.False(t, rule.Allows(v, around()), "%s", row.pattern)
 		}
 	}
 }

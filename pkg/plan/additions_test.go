@@ -194,10 +194,11 @@ func elementNames(t *testing.T, object map[string]any, list string) (names []any
 func TestElementsOfOthersInClosedLists(t *testing.T) {
 	const containers = "spec.template.spec.containers"
 	for name, schema := range map[string]string{
-		"in fields, with all that the manifest sets": `fields: [{resource: {kind: Deployment, name: web}, hold: ["*", {path: ` + containers + `, keys: {hold: ["*"], free: ["istio-*"]}}]}]`,
-		"in fields, with the list only":              `fields: [{resource: {kind: Deployment, name: web}, hold: [{path: ` + containers + `, keys: {hold: ["*"], free: ["istio-*"]}}]}]`,
+		"in fields, with all that the manifest sets": `fields: [{resource: {kind: Deployment, name: web}, hold: ["*", {path: ` + containers + `, keys: {hold: ["*"]}}], free: ["` + containers + `[name=istio-*]"]}]`,
+		"in fields, with the list only":              `fields: [{resource: {kind: Deployment, name: web}, hold: [{path: ` + containers + `, keys: {hold: ["*"]}}], free: ["` + containers + `[name=istio-*]"]}]`,
 		"in a written schema": `observerSchema: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {spec: {containers: [{name: observed, image: observed},
-			{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_keys: {hold: ["*"], free: ["istio-*"]}}]}}}}]`,
+			{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}]}}}}]
+fields: [{resource: {kind: Deployment, name: web}, hold: [{path: ` + containers + `, keys: {hold: ["*"]}}], free: ["` + containers + `[name=istio-*]"]}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "manifest:"+two+"\n"+schema)

@@ -32,8 +32,6 @@ const (
 	FieldMark FieldState = "mark"
 	// FieldAllowed: a rule of the observer schema limits its values.
 	FieldAllowed FieldState = "allowed"
-	// FieldSeeded: written when the object was created, and never again.
-	FieldSeeded FieldState = "seeded"
 	// FieldPushed: written when the manifest's value changes.
 	FieldPushed FieldState = "pushed"
 	// FieldAbsent: must not exist.

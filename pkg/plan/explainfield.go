@@ -103,7 +103,7 @@ func (e *explainer) settle(f *Field, from delta.Field, fight *Contest) {
 			return
 		}
 		f.markFree(from)
-	case FieldFree, FieldSeeded, FieldReported:
+	case FieldFree, FieldReported:
 		f.markFree(from)
 	}
 }
@@ -252,7 +252,6 @@ func (e *explainer) remedy(command string) string {
 // stateWhy has the reasons why a field needs no correction, for the states that determine the reason.
 var stateWhy = map[FieldState]string{
 	FieldAllowed:  "in sync: its rule allows the value, which is neither learned nor written",
-	FieldSeeded:   "seeded: written when the object was created, and never again",
 	FieldPushed:   "in sync: written only when the manifest's value changes",
 	FieldReported: "report-only: as in the manifest; drift is reported, and never corrected",
 	FieldAbsent:   "in sync: it must be absent, and is absent",

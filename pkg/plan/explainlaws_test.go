@@ -45,8 +45,10 @@ func TestFreeFieldsInRandomCases(t *testing.T) {
 			w.app.Generation++
 			spec := observertest.Spec(r)
 			w.app.Spec.Manifest, w.app.Spec.ObserverSchema = raws(observertest.Manifest(spec).Content), nil
+			w.app.Spec.Fields = nil
 			if rapid.Bool().Draw(r, "user's") {
-				w.app.Spec.ObserverSchema = raws(observertest.Entry(r, spec, observertest.Options{Bounded: true, Rules: rapid.Bool().Draw(r, "rules")}).Raw())
+				rules := rapid.Bool().Draw(r, "rules")
+				observe(r, w, observertest.Entry(r, spec, observertest.Options{Bounded: true, Known: rules, Walked: rules, Rules: rules}))
 			}
 		}
 		edit()

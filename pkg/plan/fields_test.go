@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -30,11 +31,16 @@ func TestFieldsAreTheSchemaThatTheyCompileTo(t *testing.T) {
 		short.app.Spec.Fields = []v1alpha1.ResourceFields{drawnFields(r, spec)}
 		p := short.decide()
 		if p.Invalid != nil {
-			require.Regexp(r, "lies within|which its rule .* does not allow|must be absent|is not a map|fails to evaluate|cannot have a mode", p.Invalid.Message)
+			require.Regexp(r, "lies within|which its rule .* does not allow|must be absent|is not a map|fails to evaluate|cannot have a mode|the same path|the same field", p.Invalid.Message)
 			return
 		}
 		for _, entry := range p.View().Status.MangledObserverSchema {
-			long.app.Spec.ObserverSchema = append(long.app.Spec.ObserverSchema, raws(entry.(map[string]any))...)
+			if strings.Contains(string(manifest.EncodeJSON(entry)), observer.KeyKeys) {
+				return // no written schema can close a map
+			}
+			raw, err := observer.ParseRecorded(entry.(map[string]any))
+			require.NoError(r, err)
+			observe(r, long, raw)
 		}
 		learns := rapid.Bool().Draw(r, "defaults")
 		for _, w := range []*world{short, long} {
@@ -126,7 +132,7 @@ func drawnRule(r *rapid.T, held v1alpha1.HeldField) v1alpha1.HeldField {
 	case "keys":
 		held.Keys = &v1alpha1.HeldKeys{Hold: []string{rapid.SampledFrom([]string{"*", "a*", "v*"}).Draw(r, "keys")}}
 	default:
-		held.Mode = rapid.SampledFrom([]v1alpha1.HeldMode{"hold", "seed", "push", "report", "absent"}).Draw(r, "mode")
+		held.Mode = rapid.SampledFrom([]v1alpha1.HeldMode{"hold", "push", "report", "absent"}).Draw(r, "mode")
 	}
 	return held
 }
@@ -249,7 +255,7 @@ func TestHoldsThatAreNoPaths(t *testing.T) {
 	require.NotNil(t, p.Invalid)
 	assert.Equal(t, v1alpha1.ReasonObserverSchemaInvalid, p.Invalid.Reason)
 	assert.Equal(t, "fields[0].hold[0] (Deployment web): must be a path, as text, or an object with a path and a rule, not a number\n"+
-		"fields[0].hold[2] (Deployment web): path cannot be a number\n"+
+		"fields[0].hold[2] (Deployment web): path cannot be of type number\n"+
 		"fields[0].hold[4] (Deployment web): unknown field \"minium\"", p.Invalid.Message)
 	raw, err := json.Marshal(w.app.Spec.Fields[0].Hold[1])
 	require.NoError(t, err)
@@ -374,33 +380,38 @@ func sorted(t require.TestingT, fields []v1alpha1.ResourceFields) string {
 // plainly returns a drawn path in the form that an edit writes.
 func plainly(path string) string { return strings.ReplaceAll(path, ".m/2", "['m/2']") }
 
-// The item that the warning about rules in a schema names has the same effect as these rules.
+// The errors about rules in a schema name items of spec.fields with the effect of these rules.
 func TestRulesInASchemaMoveToFields(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t, "manifest: []")
 		spec := observertest.Spec(r)
 		w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
 		entry := observertest.Entry(r, spec, observertest.Options{Known: true, Walked: true, Bounded: true, Rules: true})
-		w.app.Spec.ObserverSchema = raws(entry.Raw())
-		p := w.decide()
-		ruled := p.View()
-		item, found := "", false
-		for _, warning := range p.Warnings {
-			if _, after, is := strings.Cut(warning, "add to spec.fields: "); is {
-				item, found = after, true
-			}
-		}
-		if !found {
-			assert.False(r, entry.HasRules())
-			return
-		}
-		w.app.Spec.Fields = make([]v1alpha1.ResourceFields, 1)
-		require.NoError(r, json.Unmarshal([]byte(item), &w.app.Spec.Fields[0]))
-		w.app.Spec.ObserverSchema = raws(withoutRules(entry.Raw()).(map[string]any))
+		observe(r, w, entry)
+		require.Equal(r, entry.HasRules(), w.app.Spec.Fields != nil)
 		moved := w.decide()
-		require.Nil(r, moved.Invalid, "%s", item)
-		require.Equal(r, ruled.Status.MangledObserverSchema, moved.View().Status.MangledObserverSchema, "%s", item)
+		require.Nil(r, moved.Invalid, "%v", w.app.Spec.Fields)
+		recorded := moved.View().Status.MangledObserverSchema
+		require.Len(r, recorded, 1)
+		require.Equal(r, entry.Raw(), recorded[0], "%v", w.app.Spec.Fields)
 	})
+}
+
+// observe sets the observer schema of an Application, and the rules in it as the items of spec.fields that the
+// validation errors name.
+func observe(r *rapid.T, w *world, entry *observer.Schema) {
+	_, err := observer.ParseAll([]map[string]any{entry.Raw()})
+	w.app.Spec.Fields = nil
+	for _, fault := range manifest.Unjoin[error](err) {
+		var item v1alpha1.ResourceFields
+		_, text, _ := strings.Cut(fault.Error(), "add to spec.fields: ")
+		require.NoError(r, json.Unmarshal([]byte(text), &item), "%s", fault)
+		if w.app.Spec.Fields != nil {
+			item.Hold = slices.Concat(w.app.Spec.Fields[0].Hold, item.Hold)
+		}
+		w.app.Spec.Fields = []v1alpha1.ResourceFields{item}
+	}
+	w.app.Spec.ObserverSchema = raws(withoutRules(entry.Raw()).(map[string]any))
 }
 
 // withoutRules returns a schema with observed in place of each rule.
@@ -408,7 +419,7 @@ func withoutRules(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, child := range v {
-			if slices.Contains([]string{observer.KeyMode, observer.KeyOneOf, observer.KeyPattern, observer.KeyMinimum, observer.KeyMaximum}, name) {
+			if slices.Contains([]string{observer.KeyMode, observer.KeyRule, observer.KeyMinimum, observer.KeyMaximum}, name) {
 				return observer.LeafText
 			}
 			v[name] = withoutRules(child)

@@ -74,11 +74,11 @@ const (
 
 const ruledSong = `
 manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {volume: 2}}]
-observerSchema: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {volume: {observer_schema_minimum: 1, observer_schema_maximum: 5}}}]`
+fields: [{resource: {kind: Song, name: top50}, hold: [{path: spec.volume, minimum: 1, maximum: 5}]}]`
 
 const pushedSong = `
 manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {volume: 2}}]
-observerSchema: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {volume: {observer_schema_mode: push}}}]`
+fields: [{resource: {kind: Song, name: top50}, hold: [{path: spec.volume, mode: push}]}]`
 
 func TestHistory(t *testing.T) {
 	const created = "Created ConfigMap/settings"

@@ -93,9 +93,10 @@ func TestEveryApplicationSettles(t *testing.T) {
 			w.app.Generation++
 			spec := observertest.Spec(r)
 			w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
-			w.app.Spec.ObserverSchema = nil
+			w.app.Spec.ObserverSchema, w.app.Spec.Fields = nil, nil
 			if rapid.Bool().Draw(r, "user's") {
-				w.app.Spec.ObserverSchema = raws(observertest.Entry(r, spec, observertest.Options{Bounded: true, Rules: rapid.Bool().Draw(r, "rules")}).Raw())
+				rules := rapid.Bool().Draw(r, "rules")
+				observe(r, w, observertest.Entry(r, spec, observertest.Options{Bounded: true, Known: rules, Walked: rules, Rules: rules}))
 			}
 		}
 		rest := func() {

@@ -342,12 +342,6 @@ var features = []feature{
 		c.drift(int64(3), "spec", "replicas")
 		return first(wrong, c.corrected(int64(2), int64(3), "spec", "replicas"))
 	}},
-	{name: "mode seed", none: noFieldsOfHooks, run: func(c *cellWorld) string {
-		c.given(foreign)
-		c.hold("spec: {replicas: 2, minReadySeconds: 1}", c.fieldsOf("{path: spec.replicas, mode: seed}"))
-		c.drift(int64(9), "spec", "replicas")
-		return c.is(int64(9), "spec", "replicas")
-	}},
 	{name: "mode push", none: reasonsAnd(noFieldsOfHooks, "observed", "nothing is written, so there is no value that was pushed last"), run: func(c *cellWorld) string {
 		c.given(foreign)
 		pushed := c.fieldsOf("{path: spec.replicas, mode: push}")
@@ -357,7 +351,7 @@ var features = []feature{
 		c.hold("spec: {replicas: 4}", pushed)
 		return first(wrong, c.is(int64(4), "spec", "replicas"))
 	}},
-	{name: "mode watch", none: noFieldsOfHooks, run: func(c *cellWorld) string {
+	{name: "mode report", none: noFieldsOfHooks, run: func(c *cellWorld) string {
 		c.given(foreign)
 		c.hold("spec: {replicas: 2, minReadySeconds: 1}", c.fieldsOf("{path: spec.replicas, mode: report}"))
 		c.drift(int64(9), "spec", "replicas")

@@ -19,15 +19,13 @@ manifest:
   kind: Song
   metadata: {name: web}
   spec: {replicas: %N}
-observerSchema:
-- apiVersion: example.com/v1
-  kind: Song
-  metadata: {name: web}
-  spec: {replicas: {%RULE}}
+fields:
+- resource: {kind: Song, name: web}
+  hold: [{path: spec.replicas, %RULE}]
 `, "%N", replicas), "%RULE", rule)
 }
 
-const bounds = "observer_schema_minimum: 1, observer_schema_maximum: 5"
+const bounds = "minimum: 1, maximum: 5"
 
 func scale(w *world, replicas any) { set(w.only(), replicas, "spec", "replicas") }
 
@@ -85,7 +83,7 @@ func TestAWebhookThatClampsDifferently(t *testing.T) {
 }
 
 func TestAPush(t *testing.T) {
-	const push = "observer_schema_mode: push"
+	const push = "mode: push"
 	start := func(t *testing.T) *world {
 		t.Helper()
 		w := newWorld(t, scaled("2", push))
@@ -176,7 +174,7 @@ fields: [{resource: {kind: ConfigMap, name: config}, hold: ["*", {path: data.pus
 		w.quiet()
 	})
 	t.Run("of a value that was held or free before is none", func(t *testing.T) {
-		w := newWorld(t, scaled("2", "observer_schema_mode: seed"))
+		w := newWorld(t, replace(scaled("2", push), "hold: [{path: spec.replicas, mode: push}]", "free: [spec.replicas]"))
 		w.round()
 		scale(w, int64(7))
 		w.quiet()
@@ -187,7 +185,7 @@ fields: [{resource: {kind: ConfigMap, name: config}, hold: ["*", {path: data.pus
 }
 
 func TestReportOnlyDriftIsInTheStatus(t *testing.T) {
-	w := newWorld(t, scaled("2", "observer_schema_mode: report"))
+	w := newWorld(t, scaled("2", "mode: report"))
 	w.round()
 	assert.Empty(t, w.app.Status.Reported)
 	w.quiet()
@@ -208,7 +206,7 @@ func TestReportOnlyDriftIsInTheStatus(t *testing.T) {
 }
 
 func TestAWatchedValueInAnotherFormIsNoDrift(t *testing.T) {
-	w := newWorld(t, scaled("2", "observer_schema_mode: report"))
+	w := newWorld(t, scaled("2", "mode: report"))
 	w.respond = func(o map[string]any) { set(o, "two", "spec", "replicas") }
 	w.round()
 	assert.Empty(t, w.app.Status.Reported)
@@ -223,11 +221,9 @@ manifest:
   kind: Song
   metadata: {name: web}
   spec: {replicas: 2}
-observerSchema:
-- apiVersion: example.com/v1
-  kind: Song
-  metadata: {name: web}
-  spec: {replicas: observed, progressDeadlineSeconds: {observer_schema_mode: absent}}
+fields:
+- resource: {kind: Song, name: web}
+  hold: [spec.replicas, {path: spec.progressDeadlineSeconds, mode: absent}]
 `
 	t.Run("by the API server", func(t *testing.T) {
 		w := newWorld(t, absent)
@@ -265,11 +261,9 @@ manifest:
   kind: ConfigMap
   metadata: {name: settings}
   data: {a: "1"}
-observerSchema:
-- apiVersion: v1
-  kind: ConfigMap
-  metadata: {name: settings}
-  data: {observer_schema_keys: {hold: ["*"]}}
+fields:
+- resource: {kind: ConfigMap, name: settings}
+  hold: [{path: data, keys: {hold: ["*"]}}]
 `
 	inject := func(o map[string]any) { set(o, "x", "data", "injected") }
 	t.Run("as long as the map is closed", func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// TestLawOfIdentity checks that the correction of another client's write restores the object. Otherwise the
+// TestLawOfIdentity checks that the correction of a write by another client restores the object. Otherwise the
 // API server rejects the correction, and the status contains the reason.
 func TestLawOfIdentity(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -30,7 +30,7 @@ func TestLawOfIdentity(t *testing.T) {
 	})
 }
 
-// checkIdentity compares all fields that a manifest holds with their values before another client's write.
+// checkIdentity compares all fields that a manifest holds with their values before another client writes.
 func (o *oneObject) checkIdentity(manifest, before map[string]any) {
 	o.r.Helper()
 	for _, p := range o.spec.off(nil, manifest, before, o.live()) {

@@ -74,11 +74,9 @@ func decodeEntry(item runtime.RawExtension, id manifest.ID, known *observer.Sche
 		if err != nil {
 			return nil
 		}
-		entries, err := observer.ParseAll([]map[string]any{observer.ReplaceNulls(raw)}) // earlier versions wrote leaves as null
-		if err != nil {
+		if entry, err = observer.ParseRecorded(raw); err != nil {
 			return nil
 		}
-		entry = entries[0]
 	}
 	// The namespace can be missing in the schema, so it is not compared.
 	if entry.ID.GroupKind() != id.GroupKind() || entry.ID.Name != id.Name {

@@ -189,7 +189,7 @@ func TestKeysOfHeldFieldsHaveOneSpelling(t *testing.T) {
 		`{"path":"a","mode":"hold"}`:          {Path: "a", Mode: "hold"},
 		`{"path":"a","Mode":"absent"}`:        {Path: "a", Fault: `unknown field "Mode"`, Unknown: []string{"Mode"}},
 		`{"path":"a","keys":{"Hold":["b"]}}`:  {Path: "a", Keys: &HeldKeys{}, Fault: `unknown field "keys.Hold"`, Unknown: []string{"keys.Hold"}},
-		`{"path":"a","mode":3,"pattern":"b"}`: {Path: "a", Pattern: "b", Fault: "mode cannot be a number"},
+		`{"path":"a","mode":3,"pattern":"b"}`: {Path: "a", Pattern: "b", Fault: "mode cannot be of type number"},
 		`[]`:                                  {Fault: "must be a path, as text, or an object with a path and a rule, not a array"},
 	} {
 		var held HeldField

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -112,9 +113,8 @@ type HeldField struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	Rule string `json:"rule,omitempty"`
-	// Mode specifies when the controller writes the field. hold: always, as without a rule. seed: only when
-	// the object is created. push: when the manifest's value changes. report: never; it reports drift.
-	// absent: it removes the field.
+	// Mode specifies when the controller writes the field. hold: always, as without a rule. push: when the
+	// manifest's value changes. report: never; it reports drift. absent: it removes the field.
 	// +optional
 	Mode HeldMode `json:"mode,omitempty"`
 	// Type declares how values are compared. set: the field is a list, each element of the manifest is held by
@@ -130,11 +130,13 @@ type HeldField struct {
 	Fault string `json:"-"`
 	// Unknown lists the fields of the item that this version does not know. They are a validation error, too.
 	Unknown []string `json:"-"`
+	// FreeKeys is the value of keys.free, which is a validation error: paths in free of the item have the same effect.
+	FreeKeys []string `json:"-"`
 }
 
 // HeldMode specifies when the controller writes a field. watch is the former name of report.
 //
-// +kubebuilder:validation:Enum=hold;seed;push;report;watch;absent
+// +kubebuilder:validation:Enum=hold;push;report;watch;absent
 type HeldMode string
 
 // HeldType declares how the values of a field are compared.
@@ -144,17 +146,15 @@ type HeldType string
 
 // HeldKeys lists keys of a map, or of list elements. Several keys of an element are joined by commas, as in
 // "80,TCP". * matches any string.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
 type HeldKeys struct {
-	// Hold lists the keys that the controller removes unless the manifest sets them.
+	// Hold lists the keys that the controller removes unless the manifest sets them. To exclude some of them, list
+	// their paths in free of the item.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	Hold []string `json:"hold"`
-	// Free lists keys that other clients can add, even if hold matches them.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=100
-	Free []string `json:"free,omitempty"`
 }
 
 // UnmarshalJSON reads both forms. It returns no error for other input, and sets Fault instead: one
@@ -171,9 +171,15 @@ func (f *HeldField) UnmarshalJSON(content []byte) error {
 	case isMistyped && wrong.Field == "":
 		f.Fault = "must be a path, as text, or an object with a path and a rule, not a " + wrong.Value
 	case isMistyped:
-		f.Fault = wrong.Field + " cannot be a " + wrong.Value
+		f.Fault = wrong.Field + " cannot be of type " + wrong.Value
 	case err != nil:
 		f.Fault = strings.TrimPrefix(err.Error(), "json: ")
+	case len(unknown) == 1 && f.Keys != nil && slices.Equal(pathsOf(unknown), []string{"keys.free"}):
+		var raw struct{ Keys struct{ Free []string } }
+		if json.Unmarshal(content, &raw) != nil {
+			f.Fault = "keys.free is not a field: list paths in free of the item"
+		}
+		f.FreeKeys = raw.Keys.Free
 	case len(unknown) > 0:
 		f.Fault, f.Unknown = unknown[0].Error(), pathsOf(unknown)
 	}

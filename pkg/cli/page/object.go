@@ -301,7 +301,7 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 		d.At = f.Writer.At.UTC().Format(time.RFC3339)
 	}
 	switch f.State {
-	case plan.FieldFree, plan.FieldSeeded:
+	case plan.FieldFree:
 		d.Verb = "hold"
 	case plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldAllowed, plan.FieldPushed, plan.FieldAbsent:
 		d.Verb = "free"

@@ -201,7 +201,7 @@ func signOf(f plan.Field) string {
 	switch {
 	case f.State == plan.FieldClaimed && f.Desired.Set:
 		return "!"
-	case (f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldReported || f.State == plan.FieldSeeded) && f.Drift == "":
+	case (f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldReported) && f.Drift == "":
 		return " "
 	case f.Drift == "":
 		return "="
@@ -219,7 +219,7 @@ func (t *Explanation) paintState(f plan.Field, text string) string {
 		return t.Palette.Paint(terminal.Yellow, text)
 	case f.State == plan.FieldContested || signOf(f) == "!":
 		return t.Palette.Paint(terminal.Purple, text)
-	case f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldReported || f.State == plan.FieldSeeded:
+	case f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldReported:
 		return t.Palette.Paint(terminal.Dim, text)
 	case f.State == plan.FieldHeld:
 		return t.Palette.Paint(terminal.Green, text)

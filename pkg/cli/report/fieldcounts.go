@@ -13,7 +13,7 @@ func countsText(counts map[plan.FieldState]int) string {
 	var parts []string
 	for _, state := range []plan.FieldState{
 		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldRemoved, plan.FieldRestored,
-		plan.FieldAllowed, plan.FieldPushed, plan.FieldSeeded, plan.FieldAbsent, plan.FieldReported, plan.FieldFree,
+		plan.FieldAllowed, plan.FieldPushed, plan.FieldAbsent, plan.FieldReported, plan.FieldFree,
 	} {
 		if n := counts[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))

@@ -69,10 +69,10 @@ func lineWith(t *testing.T, text, part string) string {
 func TestALongRuleIsBelowTheValues(t *testing.T) {
 	f := field("data", "limit", "300", "kubectl")
 	f.State, f.Manifest = plan.FieldAllowed, delta.NewValue("600")
-	f.Rule = &observer.Rule{Pattern: strings.Repeat("[0-9]", 8)}
+	f.Rule = &observer.Rule{Expression: "self in " + strings.Repeat("[0-9]", 8)}
 	assert.Contains(t, explanation(t, 80, "never", nil, f), `
   = allowed   limit: "300" (manifest: "600")
-                allowed matching `+f.Rule.Pattern+`
+                allowed if `+f.Rule.Expression+`
                 written by kubectl, 60s ago
 `)
 }
