@@ -2,9 +2,58 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"sync"
+	"time"
 )
+
+// ErrNotHeld is returned for actions that need the Lease. It was not renewed in time, so another replica
+// can hold it.
+var ErrNotHeld = errors.New("the lease was not renewed in time: another replica may hold it now")
+
+// Fence guards actions that need a Lease. It is open for a deadline after the last renewal. It closes without any
+// event, also while the process is suspended, so an action must ask immediately before it writes. All methods can be
+// called from any goroutine.
+type Fence struct {
+	// deadline is how long the fence is open after a renewal. mu guards renewed.
+	deadline time.Duration
+	mu       sync.Mutex
+	// renewed is the start of the last successful renewal; zero before the first one.
+	renewed time.Time
+}
+
+// NewFence returns a closed fence. Renewed opens it for the deadline.
+func NewFence(deadline time.Duration) *Fence { return &Fence{deadline: deadline} }
+
+// Renewed opens the fence. The time must be taken before the request, because the request can take long.
+func (f *Fence) Renewed(at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.renewed = at
+}
+
+// Err returns ErrNotHeld while the fence is closed.
+func (f *Fence) Err() error {
+	if f.Remaining() <= 0 {
+		return ErrNotHeld
+	}
+	return nil
+}
+
+// Remaining returns for how long the fence remains open; zero or less if it is closed. It uses both clocks: the
+// monotonic clock stops while the machine is suspended, and users can set the wall clock.
+func (f *Fence) Remaining() time.Duration {
+	f.mu.Lock()
+	renewed := f.renewed
+	f.mu.Unlock()
+	if renewed.IsZero() {
+		return 0
+	}
+	now := time.Now()
+	return f.deadline - max(now.Sub(renewed), now.Round(0).Sub(renewed.Round(0)))
+}
 
 // fenceKey is the key of the fence in the context of a request.
 type fenceKey struct{}

@@ -3,6 +3,8 @@ package cluster
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,4 +49,28 @@ func TestClosedFenceRejectsWrites(t *testing.T) {
 	for name, write := range writes {
 		require.ErrorIs(t, write(), errNotSent, name)
 	}
+}
+
+func TestFenceOpensOnRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFence(10 * time.Second)
+		assert.ErrorIs(t, f.Err(), ErrNotHeld, "nothing was renewed yet")
+		f.Renewed(time.Now())
+		assert.NoError(t, f.Err())
+		time.Sleep(9 * time.Second) //nolint:forbidigo // the clock of the bubble
+		assert.NoError(t, f.Err())
+		time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble
+		assert.ErrorIs(t, f.Err(), ErrNotHeld, "however long nothing has run meanwhile")
+		f.Renewed(time.Now())
+		assert.NoError(t, f.Err())
+	})
+}
+
+// The monotonic clock stops while a machine is suspended, so the fence must check the wall clock, too.
+func TestFenceChecksWallClock(t *testing.T) {
+	f := NewFence(time.Hour)
+	f.Renewed(time.Now().Round(0).Add(-2 * time.Hour))
+	assert.ErrorIs(t, f.Err(), ErrNotHeld)
+	f.Renewed(time.Now().Round(0).Add(-time.Minute))
+	assert.NoError(t, f.Err())
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 
+	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller"
 	"holdfast.dev/holdfast/pkg/shard"
 )
@@ -68,7 +69,7 @@ type waitingLock struct {
 	// missing is true while the namespace does not exist.
 	missing atomic.Bool
 	// fence is open as long as this process certainly leads.
-	fence *shard.Fence
+	fence *cluster.Fence
 }
 
 // Error returns the remedy for a missing namespace.
@@ -144,7 +145,7 @@ func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 	}
 	at := &waitingLock{
 		Interface: lock, namespace: f.election.ResourceNamespace, retry: f.election.RetryPeriod.Duration,
-		fence: shard.NewFence(f.election.RenewDeadline.Duration),
+		fence: cluster.NewFence(f.election.RenewDeadline.Duration),
 	}
 	// The elector calls the lock, which opens the fence before OnStartedLeading is called.
 	e := &candidacy{leading: make(chan struct{}), lock: at}

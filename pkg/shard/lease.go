@@ -3,74 +3,32 @@ package shard
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-)
 
-// ErrNotHeld is returned for actions that need the Lease. It was not renewed in time, so another replica
-// can hold it.
-var ErrNotHeld = errors.New("the lease was not renewed in time: another replica may hold it now")
+	"holdfast.dev/holdfast/pkg/cluster"
+)
 
 // errTaken is returned if another replica has taken the Lease.
 var errTaken = errors.New("another replica has the lease")
 
-// Fence guards actions that need a Lease. It is open for a deadline after the last renewal. It closes without any
-// event, also while the process is suspended, so an action must ask immediately before it writes. All methods can be
-// called from any goroutine.
-type Fence struct {
-	// deadline is how long the fence is open after a renewal. mu guards renewed.
-	deadline time.Duration
-	mu       sync.Mutex
-	// renewed is the start of the last successful renewal; zero while the fence is closed.
-	renewed time.Time
-}
-
-// NewFence returns a closed fence. Renewed opens it for the deadline.
-func NewFence(deadline time.Duration) *Fence { return &Fence{deadline: deadline} }
-
-// Renewed opens the fence. The time must be taken before the request, because the request can take long.
-func (f *Fence) Renewed(at time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.renewed = at
-}
-
-// Close closes the fence until the next renewal.
-func (f *Fence) Close() { f.Renewed(time.Time{}) }
-
-// Err returns ErrNotHeld while the fence is closed.
-func (f *Fence) Err() error {
-	if f.remaining() <= 0 {
-		return ErrNotHeld
-	}
-	return nil
-}
-
-// remaining returns for how long the fence remains open; zero or less if it is closed. It uses both clocks: the
-// monotonic clock stops while the machine is suspended, and users can set the wall clock.
-func (f *Fence) remaining() time.Duration {
-	f.mu.Lock()
-	renewed := f.renewed
-	f.mu.Unlock()
-	if renewed.IsZero() {
-		return 0
-	}
-	now := time.Now()
-	return f.deadline - max(now.Sub(renewed), now.Round(0).Sub(renewed.Round(0)))
-}
-
 // lease is a Lease that this process holds. Only the goroutine of the Runner, and the goroutines that it waits for,
 // use its fields. The work uses only the Fence.
 type lease struct {
-	*Fence
+	*cluster.Fence
 	last *coordinationv1.Lease // as last returned by the API server
-	// tried is the start of the last attempt to renew it.
-	tried time.Time
+	// tried is the start of the last attempt to renew it, renewed that of the last success.
+	tried, renewed time.Time
+}
+
+// open opens the fence for a renewal that started then, and closes it for the zero time.
+func (l *lease) open(renewed time.Time) {
+	l.renewed = renewed
+	l.Renewed(renewed)
 }
 
 // take acquires a Lease in the version that was seen, or creates it if seen is nil. It fails with Conflict,
@@ -78,7 +36,7 @@ type lease struct {
 // whether the Lease has expired; the caller does.
 func (r *Runner) take(ctx context.Context, name string, seen *coordinationv1.Lease) (*lease, error) {
 	now := time.Now()
-	l := &lease{Fence: NewFence(r.RenewDeadline), tried: now}
+	l := &lease{Fence: cluster.NewFence(r.RenewDeadline), tried: now}
 	// The copy of a seen Lease has its resourceVersion, which guards the update.
 	wanted, transitions := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, int32(0)
 	if seen != nil {
@@ -98,7 +56,7 @@ func (r *Runner) take(ctx context.Context, name string, seen *coordinationv1.Lea
 	if err != nil {
 		return nil, err
 	}
-	l.Renewed(now)
+	l.open(now)
 	return l, nil
 }
 
@@ -115,7 +73,7 @@ func (r *Runner) renew(ctx context.Context, l *lease) error {
 	case err != nil:
 		return err
 	}
-	l.Renewed(now)
+	l.open(now)
 	return nil
 }
 
@@ -123,7 +81,7 @@ func (r *Runner) renew(ctx context.Context, l *lease) error {
 // returns nil if another replica already holds the Lease. It keeps the Lease, so that its name and version remain
 // known to the other replicas.
 func (r *Runner) release(ctx context.Context, l *lease) error {
-	l.Close()
+	l.open(time.Time{})
 	err := r.update(ctx, l, func(spec *coordinationv1.LeaseSpec) {
 		// client-go releases a Lease in the same way.
 		spec.HolderIdentity, spec.LeaseDurationSeconds = ptr.To(""), ptr.To[int32](1)

@@ -17,6 +17,8 @@ import (
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/cluster"
 )
 
 // Work is the work that a Runner starts and stops for slots. For each slot, calls of Begin and End alternate, except
@@ -73,8 +75,8 @@ type Runner struct {
 	replica *lease
 	// replicaName is the name of that Lease. It is unique to this process.
 	replicaName string
-	waiting     bool  // for replicas with another number of slots; logged once
-	share       Fence // open while any slot is held
+	waiting     bool           // for replicas with another number of slots; logged once
+	share       *cluster.Fence // open while any slot is held
 }
 
 // New returns a Runner. Run starts it.
@@ -82,7 +84,7 @@ func New(config Config) *Runner {
 	v := newView(config.Name, config.Slots)
 	return &Runner{
 		Config: config, view: v, changed: make(chan struct{}, 1), ended: make(chan int), held: map[int]*heldSlot{},
-		replicaName: v.replicaLease(string(uuid.NewUUID())), share: Fence{deadline: config.RenewDeadline},
+		replicaName: v.replicaLease(string(uuid.NewUUID())), share: cluster.NewFence(config.RenewDeadline),
 	}
 }
 
@@ -177,7 +179,7 @@ func (r *Runner) nextWakeup() time.Duration {
 	for _, h := range r.held {
 		if !h.lost {
 			sooner(time.Until(h.tried.Add(r.RetryPeriod)))
-			sooner(h.remaining())
+			sooner(h.Remaining())
 		}
 	}
 	if r.replica != nil {
@@ -202,7 +204,7 @@ func (r *Runner) renewAll(ctx context.Context) {
 	renew := func(l *lease) {
 		// dropExpired sees the closed fence.
 		if err := r.renew(ctx, l); errors.Is(err, errTaken) {
-			l.Close()
+			l.open(time.Time{})
 		} else if err != nil {
 			klog.FromContext(ctx).Error(err, "Renewing a lease", "lease", l.last.Name)
 		}
