@@ -58,7 +58,7 @@ func TestNamespacedPermissions(t *testing.T) {
 	p.AssertNothingWasForbidden()
 
 	t.Run("and in one that is added while it runs", func(t *testing.T) {
-		p := p.In(t)
+		p := p.ForSubtest(t)
 		kubectl(t, c, kubectl(t, c, "", "kustomize", "rbac/namespace"), "apply", "--server-side", "--filename=-", "--namespace=blog")
 		c.AwaitRight(t, controllerUser, testcluster.Right{Verb: "watch", Resource: "secrets", Namespace: "blog"})
 		text, err := os.ReadFile(p.Configuration)
@@ -79,7 +79,7 @@ func TestManifestFlagsExist(t *testing.T) {
 		output, err := exec.CommandContext(t.Context(), controller, append(args, "--version")...).CombinedOutput()
 		assert.NoError(t, err, "%s", output)
 	}
-	for _, directory := range []string{"default", "ha", "shards", "namespaced"} {
+	for _, directory := range []string{"default", "ha", "namespaced"} {
 		t.Run(directory, func(t *testing.T) { accepts(t, installed.Arguments(t, build(t, directory))) })
 	}
 	t.Run("the Helm chart, with every value", func(t *testing.T) {

@@ -90,15 +90,12 @@ func TestEveryInstallationIsAdmitted(t *testing.T) {
 	for _, row := range []struct {
 		directory string
 		pods      string
-	}{{"default", "1"}, {"ha", "2"}, {"shards", "2"}, {"default", "1"}} {
+	}{{"default", "1"}, {"ha", "2"}, {"default", "1"}} {
 		t.Run(row.directory, func(t *testing.T) {
 			c := testcluster.Shared()
 			// A rollout would wait until its Pods are ready, but there is no kubelet.
 			kubectl(t, c, "", "delete", "deployment/holdfast-controller", "--namespace="+deploy.Namespace, "--ignore-not-found")
 			install(t, c, row.directory, "")
-			if row.directory == "shards" { // grants an additional permission, which the other variants must not inherit
-				defer kubectl(t, c, "", "delete", "role,rolebinding", "holdfast-controller-shards", "--namespace="+deploy.Namespace)
-			}
 			kubectl(t, c, "", "wait", "deployment/holdfast-controller", "--namespace="+deploy.Namespace,
 				"--for=jsonpath={.status.updatedReplicas}="+row.pods, "--timeout=120s")
 			assert.True(t, may(t, controllerUser, testcluster.Right{Verb: "watch", Resource: "deployments.apps"}))

@@ -20,9 +20,6 @@ func assertDocumented(t *testing.T, exposition string) {
 	}
 	documented := facts.Metrics(t, "../docs/operations.md")
 	for _, name := range documented {
-		if strings.HasPrefix(name, "holdfast_slots") {
-			continue // with --shards, see TestReplicasShareApplications
-		}
 		assert.Contains(t, served, name, "docs/operations.md has it")
 	}
 	for _, name := range served {

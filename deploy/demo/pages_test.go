@@ -25,7 +25,7 @@ var fileName = regexp.MustCompile(`^# ([a-z-]+\.yaml)\n`)
 // otherTests are the programs that the playground does not run, with the reason.
 var otherTests = map[string]string{
 	"bin/holdfast": "needs no cluster; package docs runs it",
-	"helm":         "needs Helm and an image; TestChartMatchesManifests compares the chart with deploy/shards",
+	"helm":         "needs Helm and an image; TestChartMatchesManifests compares the chart with deploy",
 }
 
 // theirs creates the objects that docs/share.md shares, in a new namespace shop, and grants its Applications the permissions.
@@ -53,8 +53,7 @@ func TestPagesOnPlayground(t *testing.T) {
 		{"history", own},
 		{"profiles", own},
 		{"mysql", "cp examples/mysql.yaml ."},
-		{"shards", ""},
-		{"share", theirs}, // after shards, because it holds a label of all namespaces
+		{"share", theirs}, // last, because it holds a label of all namespaces
 	} {
 		t.Run(page.name, func(t *testing.T) {
 			output, err := cluster.shell(t.Context(), page.given)

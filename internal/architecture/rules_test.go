@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"pkg/record"},
 	{"pkg/plan"},
 	{"pkg/cluster", "pkg/fetch", "pkg/notify", "pkg/worker"},
-	{"pkg/audit", "pkg/reconcile", "pkg/shard", "pkg/source"},
+	{"pkg/audit", "pkg/reconcile", "pkg/source"},
 	{"pkg/controller", "pkg/cli", "pkg/callback"},
 	{"pkg/program"},
 	{"cmd"},
@@ -72,7 +72,7 @@ var nowhere = []string{
 
 // ofController are the packages of the controller, besides the pure ones. They must not run programs,
 // because their input comes from users.
-var ofController = []string{"cmd/holdfast-controller", "pkg/program", "pkg/controller", "pkg/callback", "pkg/reconcile", "pkg/worker", "pkg/shard", "pkg/cluster", "pkg/source", "pkg/fetch", "pkg/audit", "pkg/notify"}
+var ofController = []string{"cmd/holdfast-controller", "pkg/program", "pkg/controller", "pkg/callback", "pkg/reconcile", "pkg/worker", "pkg/cluster", "pkg/source", "pkg/fetch", "pkg/audit", "pkg/notify"}
 
 // notInController lists packages that the controller must not use.
 var notInController = []string{

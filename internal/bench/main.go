@@ -83,7 +83,7 @@ func (b *bench) all(ctx context.Context) error {
 	}{
 		{"P12", b.empty}, {"P1", b.create}, {"P3", b.oneDrift}, {"P5", b.many},
 		{"P4", b.latency}, {"P6", b.driftsAtOnce}, {"P2", b.atRest}, {"P10", b.large},
-		{"P7", b.perObject}, {"P8", b.unrelated}, {"P13", b.shards}, {"callbacks", b.callbacks}, {"drifts", b.minute}, {"P14", b.hundredThousand},
+		{"P7", b.perObject}, {"P8", b.unrelated}, {"callbacks", b.callbacks}, {"drifts", b.minute}, {"P14", b.hundredThousand},
 	}
 	b.table.header()
 	for _, row := range rows {

@@ -24,12 +24,8 @@ func (b *bench) start(ctx context.Context) (*process, error) { return b.startAs(
 
 // startAs starts another binary, or with additional flags.
 func (b *bench) startAs(ctx context.Context, binary string, args ...string) (*process, error) {
-	return b.startWith(ctx, binary, append([]string{"--kubeconfig", b.cluster.Kubeconfig(), "--leader-elect=false"}, args...)...)
-}
-
-// startWith runs a controller with flags.
-func (b *bench) startWith(ctx context.Context, binary string, args ...string) (*process, error) {
-	cmd := exec.Command(binary, append([]string{"--metrics-bind-address=0", "--callback-bind-address=0"}, args...)...) // if a flag is repeated, the last one wins
+	flags := []string{"--kubeconfig", b.cluster.Kubeconfig(), "--leader-elect=false", "--metrics-bind-address=0", "--callback-bind-address=0"}
+	cmd := exec.Command(binary, append(flags, args...)...) // if a flag is repeated, the last one wins
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err

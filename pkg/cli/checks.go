@@ -138,34 +138,26 @@ func (c checker) definitions(ctx context.Context) (message, remedy string, err e
 	return strings.Join(names, ", ") + ", same as in this program", "", nil
 }
 
-// controller returns when the controller was last active. With shards, the Lease of each slot must be held. With
-// --leader-elect=false, there is no Lease: the check then fails, and its remedy names this case.
+// controller returns when the controller was last active. With --leader-elect=false, there is no Lease: the check then
+// fails, and its remedy names this case.
 func (c checker) controller(ctx context.Context) (message, remedy string, err error) {
-	at, names := c.found.namespace, c.found.leases()
+	at, name := c.found.namespace, c.found.lease()
 	start := fmt.Sprintf("Run `kubectl get deploy,pods,leases -n %s`, and read the log of the controller. With --leader-elect=false, the controller has no Lease", at)
-	var holders []string
-	for _, name := range names {
-		lease, err := c.Own.Resource(leases).Namespace(at).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return "no controller found: there is no Lease " + at + "/" + name, start, nil
-		}
-		if err != nil {
-			return "", "", err
-		}
-		holder, trouble := c.holderOf(lease)
-		if trouble != "" {
-			return trouble, start, nil
-		}
-		holders = append(holders, holder)
+	lease, err := c.Own.Resource(leases).Namespace(at).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "no controller found: there is no Lease " + at + "/" + name, start, nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	holder, trouble := c.holderOf(lease)
+	if trouble != "" {
+		return trouble, start, nil
 	}
 	if message, remedy, err = c.unselected(ctx); err != nil || message != "" {
 		return message, remedy, err
 	}
-	if len(names) == 1 {
-		return holders[0], "", nil
-	}
-	slices.Sort(holders)
-	return fmt.Sprintf("every one of %d shards has a replica: %s", len(names), strings.Join(slices.Compact(holders), "; ")), "", nil
+	return holder, "", nil
 }
 
 // unselected returns a message and a remedy if the controller does not select the given Applications, or without any
@@ -205,11 +197,11 @@ func (c checker) unselected(ctx context.Context) (message, remedy string, err er
 // holderOf describes the holder of a Lease, or returns the reason why there is none as trouble. One of them is
 // empty. A holder counts until its lease has expired by the clock of this machine.
 //
-//	holderIdentity  renewTime        one Lease              shards
-//	pod-1           2 s ago          holder, "active 2s"    holder
-//	pod-1           expired          trouble                trouble
-//	""              any              trouble: it ended      trouble: released
-//	any             not a time       trouble                trouble
+//	holderIdentity  renewTime        result
+//	pod-1           2 s ago          holder, "active 2s"
+//	pod-1           expired          trouble
+//	""              any              trouble: it ended
+//	any             not a time       trouble
 //
 // A clock that is behind makes ago 0, and one that is ahead can report a running controller as inactive.
 func (c checker) holderOf(lease *unstructured.Unstructured) (holder, trouble string) {
@@ -222,16 +214,10 @@ func (c checker) holderOf(lease *unstructured.Unstructured) (holder, trouble str
 	}
 	ago := max(c.now.Sub(last), 0).Round(time.Second)
 	switch {
-	case identity == "" && c.found.slots() > 1:
-		return "", fmt.Sprintf("no replica holds the %s: it was released %s ago", name, ago)
 	case identity == "":
 		return "", fmt.Sprintf("the last controller ended %s ago", ago)
-	case ago > time.Duration(seconds)*time.Second && c.found.slots() > 1:
-		return "", fmt.Sprintf("no replica holds the %s: %s was last active %s ago", name, identity, ago)
 	case ago > time.Duration(seconds)*time.Second:
 		return "", fmt.Sprintf("%s was last active %s ago, and is no longer the leader", identity, ago)
-	case c.found.slots() > 1:
-		return identity, ""
 	}
 	return fmt.Sprintf("%s is the leader, active %s ago", identity, ago), ""
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -127,14 +126,11 @@ func readable(ctx context.Context, client dynamic.ResourceInterface, name string
 // outside the cluster. everywhere is true if the controller has its rights in all namespaces.
 //
 //	found                     variant
-//	--shards=N, N > 1         shards
 //	a priorityClassName       ha
 //	no ClusterRoleBinding     namespaced
 //	any other                 default
 func (i installation) variantOf(everywhere bool) string {
 	switch {
-	case i.slots() > 1:
-		return "shards"
 	case i.deployment != nil && manifest.NestedString(i.deployment.Object, "spec", "template", "spec", "priorityClassName") != "":
 		return "ha"
 	case !everywhere:
@@ -183,29 +179,9 @@ func (i installation) selection(configuration string) (cluster.Selection, error)
 	return cluster.ParseConfiguration([]byte(configuration), selection)
 }
 
-// slots returns the number of slots that the replicas share; 1 without shards.
-func (i installation) slots() int {
-	n, err := strconv.Atoi(i.argument("shards"))
-	if err != nil {
-		return 1
-	}
-	return n
-}
-
-// leases returns the names of the Leases; each of them must be held.
-//
-//	--shards  Leases
-//	unset     holdfast-controller
-//	2         holdfast-controller-slot-0-of-2, holdfast-controller-slot-1-of-2
-func (i installation) leases() (names []string) {
-	name := cmp.Or(i.argument("leader-elect-resource-name"), controllerName)
-	if i.slots() == 1 {
-		return []string{name}
-	}
-	for slot := range i.slots() {
-		names = append(names, fmt.Sprintf("%s-slot-%d-of-%d", name, slot, i.slots()))
-	}
-	return names
+// lease returns the name of the Lease.
+func (i installation) lease() string {
+	return cmp.Or(i.argument("leader-elect-resource-name"), controllerName)
 }
 
 // applier returns the ServiceAccount of Applications that do not name one.

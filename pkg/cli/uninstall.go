@@ -251,7 +251,7 @@ func (o *uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at
 	if err != nil {
 		return err
 	}
-	// The PriorityClass of deploy/ha and deploy/shards. Their other objects are in the namespace of the controller.
+	// The PriorityClass of deploy/ha. Its other objects are in the namespace of the controller.
 	objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": controllerName},
 	}})

@@ -34,33 +34,24 @@ func (f *Fence) Renewed(at time.Time) {
 	f.renewed = at
 }
 
-// Err returns ErrNotHeld while the fence is closed.
+// Err returns ErrNotHeld while the fence is closed. It uses both clocks: the monotonic clock stops while the machine is
+// suspended, and users can set the wall clock.
 func (f *Fence) Err() error {
-	if f.Remaining() <= 0 {
+	f.mu.Lock()
+	renewed := f.renewed
+	f.mu.Unlock()
+	now := time.Now()
+	if max(now.Sub(renewed), now.Round(0).Sub(renewed.Round(0))) >= f.deadline {
 		return ErrNotHeld
 	}
 	return nil
 }
 
-// Remaining returns for how long the fence remains open; zero or less if it is closed. It uses both clocks: the
-// monotonic clock stops while the machine is suspended, and users can set the wall clock.
-func (f *Fence) Remaining() time.Duration {
-	f.mu.Lock()
-	renewed := f.renewed
-	f.mu.Unlock()
-	if renewed.IsZero() {
-		return 0
-	}
-	now := time.Now()
-	return f.deadline - max(now.Sub(renewed), now.Round(0).Sub(renewed.Round(0)))
-}
-
 // fenceKey is the key of the fence in the context of a request.
 type fenceKey struct{}
 
-// WithFence returns a context in which writes fail without being sent while held returns an error. If fences are
-// nested, only the innermost one applies. held is called for each write, from any goroutine. It cannot stop a request
-// that is already sent.
+// WithFence returns a context in which writes fail without being sent while held returns an error. held is called
+// for each write, from any goroutine. It cannot stop a request that is already sent.
 func WithFence(ctx context.Context, held func() error) context.Context {
 	return context.WithValue(ctx, fenceKey{}, held)
 }

@@ -46,10 +46,6 @@ type Options struct {
 	// ResyncInterval is the longest time between two reconciles of an Application; 0 means no periodic
 	// reconcile. spec.interval takes precedence.
 	ResyncInterval time.Duration
-	// Slots is the number of slots that the Applications are divided into. The controller handles the
-	// Applications of the slots that have begun and not ended (Begin, End). If Slots is at most 1, it
-	// handles all Applications.
-	Slots int
 	// Held returns an error while another process may do the work of this one. Nothing is written then. If
 	// nil, this never happens.
 	Held func() error
@@ -92,8 +88,6 @@ type Controller struct {
 	templates    *templates.Templates
 	// synced is closed when the first lists of Applications are complete.
 	synced chan struct{}
-	// slots determine which Applications this process handles.
-	slots *slots
 	// sharers is the index of Applications that share objects.
 	sharers *sharers
 	// calls are the calls of workloads that are shutting down.

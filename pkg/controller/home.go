@@ -115,15 +115,15 @@ func (h home) Report(app *v1alpha1.Application) (done func()) {
 const flushTime = 5 * time.Second
 
 // flush writes the reports that are still postponed after the last reconcile of their Applications. If a report is
-// not written in time, only the time of a correction is lost. It uses the states without a lock, so none of these
-// Applications may be reconciled at the same time.
-func (c *Controller) flush(ctx context.Context, memories map[types.UID]*memory) {
-	for uid, m := range memories {
+// not written in time, only the time of a correction is lost. It uses the states without a lock, so no Application may
+// be reconciled at the same time.
+func (c *Controller) flush(ctx context.Context) {
+	for uid, m := range c.registry.remembered() {
 		if ctx.Err() != nil {
 			return
 		}
 		key, known := c.registry.key(uid)
-		if m == nil || !known {
+		if !known {
 			continue
 		}
 		if app, err := c.applications.application(key); err == nil && app != nil && app.UID == uid {

@@ -29,11 +29,7 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 		return
 	}
 	c.registry.noteOrphan(after)
-	// These two also apply to Applications of other processes, which may hand over their slot.
 	c.sharers.sees(before, after)
-	if !c.slots.has(after.UID) {
-		return // the process that holds the slot receives the same event
-	}
 	if before != nil && before.UID == after.UID && after.Newer(before) && sameDesiredSpec(before, after) {
 		return // only the status has changed; an older version is from a backup, and may lack later changes
 	}
@@ -60,13 +56,6 @@ func sameDesiredSpec(before, after *cluster.Object) bool {
 // running: see forgetMissing.
 func (c *Controller) forget(uid types.UID) {
 	c.sharers.forget(uid)
-	c.drop(uid)
-	c.registry.forgetOrphan(uid)
-}
-
-// drop drops the state that is needed to reconcile an Application. It keeps the records that the events of
-// Applications of other processes also update.
-func (c *Controller) drop(uid types.UID) {
 	c.target.drop(uid)
 	c.calls.forget(uid)
 	c.target.waits.end(c.registry.drop(uid))

@@ -115,7 +115,7 @@ func TestDeletionDuringAReconcileEndsItsWatch(t *testing.T) {
 			}
 		})
 
-		_, _ = c.handle(t.Context(), old.Key)
+		_, _ = c.reconcile(t.Context(), old.Key)
 		assert.Empty(t, c.target.watches.Users(""), "the watch has no user, or is never stopped")
 	}
 }

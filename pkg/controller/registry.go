@@ -21,8 +21,8 @@ import (
 // registry has the state of the Applications between reconciles, and queues them. It may be lost. Goroutines of
 // watches queue Applications, and workers take their state.
 //
-// An Application is known from its first event on, until it is deleted or another process handles it. Events of
-// objects of unknown Applications are ignored, because a reconcile will read these objects.
+// An Application is known from its first event on, until it is deleted or no longer selected. Events of objects of
+// unknown Applications are ignored, because a reconcile will read these objects.
 type registry struct {
 	// queue has the keys of the Applications to reconcile. A key that is added during its reconcile is handed out
 	// again after it.
@@ -60,8 +60,8 @@ func newRegistry(now func() time.Time) *registry {
 	}
 }
 
-// add queues an Application that has changed, or that this process handles from now on. From now on, changes of its
-// objects queue it, too. changed is set before the key is queued, so the reconcile cannot miss it.
+// add queues an Application that has changed. From now on, changes of its objects queue it, too. changed is set before
+// the key is queued, so the reconcile cannot miss it.
 func (r *registry) add(object *cluster.Object) {
 	r.mu.Lock()
 	r.names[object.UID] = object.Key
@@ -145,22 +145,15 @@ func (r *registry) see(uid types.UID, now metricsState) (before metricsState) {
 	return before
 }
 
-// remembered returns the memory of the Applications that which selects, by UID. The memory is nil for an Application
-// that was not reconciled. which is called with the lock.
-func (r *registry) remembered(which func(types.UID) bool) map[types.UID]*memory {
+// remembered returns the memory of all Applications that were reconciled, by UID.
+func (r *registry) remembered() map[types.UID]*memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found := map[types.UID]*memory{}
-	for uid := range r.names {
-		if which(uid) {
-			found[uid] = r.memories[uid]
-		}
-	}
-	return found
+	return maps.Clone(r.memories)
 }
 
-// drop drops the state that is needed to reconcile an Application, and returns its name; empty if it is not known. It
-// does not remove the Application from the queue, and it keeps the record of noteOrphan.
+// drop drops the state of an Application, and returns its name; empty if it is not known. It does not remove the
+// Application from the queue.
 func (r *registry) drop(uid types.UID) types.NamespacedName {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,6 +162,7 @@ func (r *registry) drop(uid types.UID) types.NamespacedName {
 	delete(r.memories, uid)
 	r.taken(uid)
 	delete(r.arrived, uid)
+	delete(r.orphans, uid)
 	return key
 }
 
@@ -184,13 +178,6 @@ func (r *registry) noteOrphan(o *cluster.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.orphans[o.UID] = struct{}{}
-}
-
-// forgetOrphan drops the record of noteOrphan.
-func (r *registry) forgetOrphan(uid types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.orphans, uid)
 }
 
 // ObjectChanged queues an Application after another client has changed one of its objects. It implements
@@ -268,12 +255,4 @@ func (r *registry) taken(uid types.UID) {
 		}
 		r.queue.Add(next)
 	}
-}
-
-// unchanged drops the recorded change of an Application that another process handles. Otherwise all reports of this
-// process would wait for it.
-func (r *registry) unchanged(uid types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.taken(uid)
 }

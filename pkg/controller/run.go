@@ -43,7 +43,6 @@ func New(client *cluster.Client, options Options) *Controller {
 	c.target.profiles.Select(options.Selection)
 	store := cluster.NewApplicationStore(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
 	c.applications = &applicationClient{client, store, c.target.profiles.ApplicationChanged}
-	c.slots = newSlots(store, options.Slots)
 	c.slices = newSliceClient(client, options.Selection, options.Now, func(application types.NamespacedName) {
 		c.registry.queue.Add(application)
 		c.target.profiles.ApplicationChanged()
@@ -51,10 +50,10 @@ func New(client *cluster.Client, options Options) *Controller {
 	c.target.profiles.Count(store, c.slices.store)
 	c.events = &eventSender{notes: newNotes(options.Now)}
 	c.objectEvents = newObjectEvents(client.WriterFor, options.Now, c.events.reportRefused)
-	c.templates = templates.New(templateHome{c.applications, c.target, c.registry, c.events, c.slots}, client, mapper, options.Now, options.Templates, options.Selection)
+	c.templates = templates.New(templateHome{c.applications, c.target, c.registry, c.events}, client, mapper, options.Now, options.Templates, options.Selection)
 	c.events.templated = c.templates.Make
 	c.reconciler = c.newReconciler()
-	options.Metrics.registry.MustRegister(state{c.registry, c.slots, c.target.watches, []*cluster.ApplicationStore{store, c.slices.store}, options.Now})
+	options.Metrics.registry.MustRegister(state{c.registry, c.target.watches, []*cluster.ApplicationStore{store, c.slices.store}, options.Now})
 	return c
 }
 
@@ -111,14 +110,14 @@ func (c *Controller) Run(ctx context.Context) error {
 		last, cancel := context.WithTimeout(context.Background(), flushTime)
 		defer cancel()
 		// The new context has no fence yet.
-		c.flush(cluster.WithFence(last, c.options.Held), c.registry.remembered(func(types.UID) bool { return true }))
+		c.flush(cluster.WithFence(last, c.options.Held))
 	}
 	c.target.watches.Wait()
 	return nil
 }
 
-// sync waits until the first lists are complete and this process leads, or holds its first slot. It returns true if
-// Run must return instead of starting to work: the context has ended, or the lists are late.
+// sync waits until the first lists are complete and this process leads. It returns true if Run must return instead of
+// starting to work: the context has ended, or the lists are late.
 func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 	late := time.After(time.Minute)
 	for _, synced := range []chan struct{}{c.synced, c.slices.synced} {
@@ -130,17 +129,12 @@ func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 			return true, errors.New("cannot list Applications and ApplicationSlices within a minute: check that the CRDs are installed, and that the controller may list them")
 		}
 	}
-	// With shards, there is no leader: work begins with the first slot.
-	leading := c.options.Leading
-	if c.slots.n > 1 {
-		leading = c.slots.begun
-	}
-	if leading == nil {
+	if c.options.Leading == nil {
 		return false, nil
 	}
 	klog.FromContext(ctx).Info("Ready to become the leader", "applications", c.applications.store.Len())
 	select {
-	case <-leading:
+	case <-c.options.Leading:
 		return false, nil
 	case <-ctx.Done():
 		return true, nil

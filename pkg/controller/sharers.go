@@ -23,8 +23,7 @@ import (
 // precedence of Applications that claim the same field. It may be lost, because the claims are recorded on the
 // objects. Source: docs/semantics.md, "Several Applications share an object", "Precedence".
 //
-// The watch of Applications updates it, and so do finished reconciles. It covers all selected Applications, also
-// those that another process handles.
+// The watch of Applications updates it, and so do finished reconciles.
 type sharers struct {
 	// mu guards all fields, and the fields wantsNothing and decided of each sharer.
 	mu sync.Mutex

@@ -51,14 +51,6 @@ func newSliceClient(client *cluster.Client, selection cluster.Selection, now fun
 	return h
 }
 
-// applications returns the Applications with slices. Some may be deleted, and are queued for the collection of their
-// slices.
-func (h *sliceClient) applications() []types.NamespacedName {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Collect(maps.Keys(h.known))
-}
-
 func (h *sliceClient) Of(application types.NamespacedName) []reconcile.Slice {
 	h.mu.Lock()
 	defer h.mu.Unlock()

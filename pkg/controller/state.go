@@ -12,7 +12,6 @@ import (
 // state is a collector of the metrics that are states and not counters. Prometheus calls Collect from any goroutine.
 type state struct {
 	registry *registry
-	slots    *slots
 	watches  *cluster.Watches
 	// stores have the Applications and the slices. Their stalled watches are counted, too.
 	stores []*cluster.ApplicationStore
@@ -60,10 +59,6 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	gauge("holdfast_contested_fields", "Held fields that another client keeps changing.", contested)
 	gauge("holdfast_held_objects", "Objects of Applications that are watched.", s.watches.Objects())
 	gauge("holdfast_watches", "Watches of the kinds of objects in Applications.", s.watches.Len())
-	if s.slots.n > 1 {
-		gauge("holdfast_slots", "Slots over which --shards distributes the Applications.", s.slots.n)
-		gauge("holdfast_slots_held", "Slots that this process holds.", s.slots.number())
-	}
 	now := s.now()
 	dead := s.watches.Stalled(now)
 	for _, store := range s.stores {

@@ -25,7 +25,6 @@ type templateHome struct {
 	target       *targetCluster
 	registry     *registry
 	events       *eventSender
-	slots        *slots
 }
 
 func (h templateHome) Application(key types.NamespacedName) (*v1alpha1.Application, error) {
@@ -106,5 +105,3 @@ func (h templateHome) Wrote(app *v1alpha1.Application) error {
 func (h templateHome) Announce(object map[string]any, event *plan.Event) {
 	h.events.send(&unstructured.Unstructured{Object: object}, event)
 }
-
-func (h templateHome) IsAssigned(key types.NamespacedName) bool { return h.slots.isAssigned(key) }

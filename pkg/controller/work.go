@@ -30,7 +30,7 @@ func (c *Controller) work(ctx context.Context) {
 	busy, stop := rests(c.options.AtRest)
 	defer stop()
 	loop := worker.Loop[types.NamespacedName]{
-		Queue: c.registry.queue, Workers: c.options.Concurrency, Handle: c.handle, Logger: c.applications.loggerFor,
+		Queue: c.registry.queue, Workers: c.options.Concurrency, Handle: c.reconcile, Logger: c.applications.loggerFor,
 		OnHandled: func(key types.NamespacedName, err error, took time.Duration) {
 			c.options.Metrics.reconciled(err, took)
 			c.templates.Handled(key)
@@ -38,24 +38,8 @@ func (c *Controller) work(ctx context.Context) {
 		},
 		Drain: c.options.Drain, Abandon: ErrNotLeading,
 	}
-	// With slots, a reconcile has the context of its slot, which does not end with the loop.
-	context.AfterFunc(ctx, func() { time.AfterFunc(c.options.Drain, c.slots.abandonAll) })
 	loop.Run(ctx)
 	c.calls.running.Wait()
-}
-
-// handle reconciles an Application that this process handles. If another process handles it, its change counts as
-// handled, so that reports do not wait for it.
-func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
-	ctx, leave, mine := c.slots.enter(ctx, key)
-	if !mine {
-		if object := c.applications.store.Get(key); object != nil {
-			c.registry.unchanged(object.UID)
-		}
-		return 0, nil
-	}
-	defer leave()
-	return c.reconcile(ctx, key)
 }
 
 // loggerFor returns the logger of one reconcile. Each of its lines identifies the reconcile, and the

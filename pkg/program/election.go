@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -19,32 +18,25 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller"
-	"holdfast.dev/holdfast/pkg/shard"
 )
 
-// candidacy determines when this process works. Exactly one of three cases applies: no election (all fields are nil),
-// one leader (elector and lock), or shards (slots, with a lock for the missing namespace only). Two leaders at the
-// same time are harmless; they only do the work twice.
+// candidacy determines when this process works. Without leader election, all fields are nil. Two leaders at the same
+// time are harmless; they only do the work twice.
 type candidacy struct {
-	// leading is closed when this process leads. It is nil without leader election, and with shards.
+	// leading is closed when this process leads.
 	leading chan struct{}
-	// elector holds the Lease; nil without a single leader.
+	// elector holds the Lease.
 	elector *leaderelection.LeaderElector
-	lock    *waitingLock // of the Lease; nil without leader election
-	// slots distributes the Applications over replicas. It is nil without shards.
-	slots *shard.Runner
+	lock    *waitingLock // of the Lease
 }
 
 // held returns an error while another process may lead. Then nothing may be written. Each write calls it, from any
 // goroutine.
 func (e *candidacy) held() error {
-	switch {
-	case e.slots != nil:
-		return e.slots.Err()
-	case e.lock != nil:
-		return e.lock.fence.Err()
+	if e.lock == nil {
+		return nil
 	}
-	return nil
+	return e.lock.fence.Err()
 }
 
 // possible returns an error if the election cannot take place, because the namespace of the Lease is missing. The
@@ -57,8 +49,7 @@ func (e *candidacy) possible() error {
 }
 
 // waitingLock is a lock that waits for its namespace and logs that once. The elector alone would log an error every
-// few seconds without a remedy. It also opens the fence with each successful write of the Lease by this process. With
-// shards, only namespace and missing are set.
+// few seconds without a remedy. It also opens the fence with each successful write of the Lease by this process.
 type waitingLock struct {
 	resourcelock.Interface
 
@@ -135,9 +126,6 @@ func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 	}
 	// The requests of the election are then distinguishable in the audit log.
 	config = rest.AddUserAgent(config, "leader-election")
-	if f.options.Slots > 1 {
-		return f.sharer(config, host)
-	}
 	lock, err := resourcelock.NewFromKubeconfig(f.election.ResourceLock, f.election.ResourceNamespace, f.election.ResourceName,
 		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}, config, f.election.RenewDeadline.Duration)
 	if err != nil {
@@ -163,38 +151,9 @@ func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 	return e, nil
 }
 
-// sharer prepares sharing the Applications with other replicas. host is the beginning of the identity. Work is set
-// later, by run.
-func (f *flags) sharer(config *rest.Config, host string) (*candidacy, error) {
-	config.QPS = -1 // client-side rate limits would delay renewals
-	client, err := coordinationclient.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("preparing to share: %w", err)
-	}
-	at := &waitingLock{namespace: f.election.ResourceNamespace}
-	slots := shard.New(shard.Config{
-		Leases: client.Leases(f.election.ResourceNamespace), Name: f.election.ResourceName,
-		Identity: host + "_" + string(uuid.NewUUID()), Slots: f.options.Slots,
-		LeaseDuration: f.election.LeaseDuration.Duration, RenewDeadline: f.election.RenewDeadline.Duration, RetryPeriod: f.election.RetryPeriod.Duration,
-		Missing: func(ctx context.Context, missing bool) {
-			// The Runner calls it again until the Lease exists.
-			if missing && !at.missing.Load() {
-				klog.FromContext(ctx).Info(at.Error())
-			}
-			at.missing.Store(missing)
-		},
-	})
-	return &candidacy{lock: at, slots: slots}, nil
-}
-
 // run runs the controller. Its context ends with the given one, or when the Lease is lost, which is the error
 // ErrNotLeading. The Lease is released after the controller has stopped.
 func (e *candidacy) run(ctx context.Context, c *controller.Controller) error {
-	if e.slots != nil {
-		// The Runner calls Begin and End of the controller.
-		e.slots.Work = c
-		return e.slots.Run(ctx, c.Run)
-	}
 	if e.elector == nil {
 		return c.Run(ctx)
 	}

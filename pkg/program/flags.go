@@ -28,7 +28,7 @@ type flags struct {
 	// options are the options of the controller. Many flags are parsed directly into them.
 	options controller.Options
 	logging *logsapi.LoggingConfiguration
-	// election configures the Lease of the leader, or those of slots.
+	// election configures the Lease of the leader.
 	election componentconfig.LeaderElectionConfiguration
 
 	// watchNamespaces and selector select Applications, unless the file configFile does.
@@ -87,8 +87,6 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.selector, "selector", "", "label selector of the Applications to reconcile; empty selects all")
 	set.StringVar(&f.configFile, "config", "",
 		"file with a "+cluster.ConfigurationKind+"; its watchNamespaces and selector have precedence over the flags, and changes take effect at once")
-	set.IntVar(&f.options.Slots, "shards", 1,
-		"number of slots over which the Applications are distributed. Each replica holds an equal share of the slots. With 1, one replica leads and reconciles all Applications")
 	componentoptions.BindLeaderElectionFlags(&f.election, set)
 	set.Lookup("leader-elect-resource-lock").Hidden = true // there is only one valid value
 	f.source.add(set)
@@ -151,9 +149,6 @@ func (f *flags) validate() error {
 	if errs := componentvalidation.ValidateLeaderElectionConfiguration(&f.election, field.NewPath("leader-elect")); len(errs) > 0 {
 		return fmt.Errorf("the --leader-elect flags: %w", errs.ToAggregate())
 	}
-	if err := f.validateShards(); err != nil {
-		return err
-	}
 	if err := f.source.apply(&f.options); err != nil {
 		return err
 	}
@@ -170,23 +165,6 @@ func (f *flags) validate() error {
 		return err
 	}
 	return f.notify.apply(&f.options)
-}
-
-// mostShards limits the number of Leases that are renewed continuously.
-const mostShards = 64
-
-// validateShards validates --shards, and its combinations with other flags.
-func (f *flags) validateShards() error {
-	switch {
-	case f.options.Slots < 1 || f.options.Slots > mostShards:
-		return fmt.Errorf("--shards is %d, must be 1 to %d", f.options.Slots, mostShards)
-	case f.options.Slots > 1 && !f.election.LeaderElect:
-		return fmt.Errorf("--shards=%d needs --leader-elect: each slot is a lease", f.options.Slots)
-	case f.options.Slots > 1 && !off(f.audit.address):
-		return fmt.Errorf("--shards=%d cannot be used with --audit-webhook-bind-address: "+
-			"an audit event reaches one replica, and another one may reconcile the Application", f.options.Slots)
-	}
-	return nil
 }
 
 // off reports whether an address disables a server.

@@ -1,5 +1,5 @@
-// Package program runs the controller as a program: with flags and a configuration file, leader election or shards,
-// the callback server and its certificates, metrics, probes, notifications and audit events.
+// Package program runs the controller as a program: with flags and a configuration file, leader election, the
+// callback server and its certificates, metrics, probes, notifications and audit events.
 //
 // The program holdfast-controller consists of a call of Main. A program that embeds the engine calls it with its own
 // hooks:
@@ -13,8 +13,7 @@
 // # Start and stop
 //
 // The parts start in this order: notifications, metrics and probes, callbacks, audit events, and then the controller
-// with the election. Every replica serves callbacks, metrics and probes. Only the leader, or the holder of a slot,
-// writes objects.
+// with the election. Every replica serves callbacks, metrics and probes. Only the leader writes objects.
 //
 // After SIGTERM, the controller finishes running reconciles and writes the postponed reports. Only then is the Lease
 // released, so that the next leader does not meet requests of this process. The callback server finishes its calls,

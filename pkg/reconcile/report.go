@@ -67,8 +67,8 @@ func (r *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *S
 }
 
 // Flush writes the postponed report and the older history of an Application that is no longer reconciled. It is
-// called after the last reconciliation, when a slot ends or the process stops. It emits no event and does not change
-// the State. It writes nothing for an Application that is being deleted.
+// called after the last reconciliation, when the process stops. It emits no event and does not change the State. It
+// writes nothing for an Application that is being deleted.
 func (r *Reconciler) Flush(ctx context.Context, app *v1alpha1.Application, m *State) error {
 	status := m.PendingStatus()
 	if status == nil && len(m.plan.Older) == 0 || app.DeletionTimestamp != nil {

@@ -97,7 +97,7 @@ func kustomized(t *testing.T, directory string) objects {
 }
 
 func TestChartMatchesManifests(t *testing.T) {
-	for _, directory := range []string{"default", "ha", "shards", "namespaced"} {
+	for _, directory := range []string{"default", "ha", "namespaced"} {
 		t.Run(directory, func(t *testing.T) {
 			text, err := render(t, "holdfast-system", values(t, "testdata/values/"+directory+".yaml"))
 			require.NoError(t, err)
@@ -270,8 +270,6 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		{"a tag that is none", `image: {tag: "a b"}`, "/image/tag"},
 		{"a webhook without authentication", "auditWebhook: {enabled: true, tlsSecretName: a}", "/auditWebhook"},
 		{"a webhook without TLS", "auditWebhook: {enabled: true, tokenSecretName: a}", "/auditWebhook"},
-		{"no shard", "shards: 0", "/shards"},
-		{"shards and audit events", "{shards: 2, auditWebhook: {enabled: true, tlsSecretName: a, tokenSecretName: b}}", "/auditWebhook/enabled"},
 		{"a profile that is none", "profiles: [replicas]", "/profiles/0"},
 		{"notifications to no URL", "notify: {url: hooks.example.com}", "/notify/url"},
 		{"callbacks over plain HTTP", `callback: {externalURL: "http://a"}`, "/callback/externalURL"},

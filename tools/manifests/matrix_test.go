@@ -65,7 +65,6 @@ func ways() []way {
 		}, changed, "kubectl apply --server-side -f deploy/install.yaml", nil},
 		{"default", applied("default"), changed, "kubectl apply --server-side -f deploy/install.yaml", nil},
 		{"ha", applied("ha"), "deploy/ha is installed in the namespace holdfast-system", "kubectl apply --server-side -k deploy/ha", nil},
-		{"shards", applied("shards"), "deploy/shards is installed in the namespace holdfast-system", "kubectl apply --server-side -k deploy/shards", nil},
 		{"namespaced", applied("namespaced"), "deploy/namespaced is installed in the namespace holdfast-system", "kubectl apply --server-side -k deploy/namespaced", nil},
 		{"Helm", func(h *helm) {
 			if !released {
@@ -116,31 +115,18 @@ func TestEveryWayToInstall(t *testing.T) {
 	}
 }
 
-// checks runs `check` while the admission policy lacks its binding. With shards, it needs the Lease of each
-// slot.
+// checks runs `check` while the admission policy lacks its binding, without the Lease and with it.
 func (h *helm) checks(w way) {
 	h.t.Helper()
 	h.kubectl("", "delete", "validatingadmissionpolicybinding/holdfast-service-accounts")
-	names := []string{"holdfast-controller"}
-	if w.name == "shards" {
-		names = nil
-		for slot := range 4 {
-			names = append(names, fmt.Sprintf("holdfast-controller-slot-%d-of-4", slot))
-		}
-	}
-	for i, name := range names {
-		found := h.results()
-		assert.Contains(h.t, found["controller"].Message, "there is no Lease holdfast-system/"+name)
-		assert.Contains(h.t, found["admission policy"].Remedy, "`"+w.command+"`")
-		assert.Equal(h.t, "ok", found["definitions"].Result, found["definitions"].Message)
-		h.kubectl(fmt.Sprintf(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: %s, namespace: holdfast-system},
-			spec: {holderIdentity: pod-%d, leaseDurationSeconds: 3600, renewTime: %q}}`, name, i%2, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")), "create", "--filename=-")
-	}
-	found := h.results()["controller"]
-	assert.Equal(h.t, "ok", found.Result, found.Message)
-	if len(names) > 1 {
-		assert.Equal(h.t, "every one of 4 shards has a replica: pod-0; pod-1", found.Message)
-	}
+	found := h.results()
+	assert.Contains(h.t, found["controller"].Message, "there is no Lease holdfast-system/holdfast-controller")
+	assert.Contains(h.t, found["admission policy"].Remedy, "`"+w.command+"`")
+	assert.Equal(h.t, "ok", found["definitions"].Result, found["definitions"].Message)
+	h.kubectl(fmt.Sprintf(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: holdfast-controller, namespace: holdfast-system},
+		spec: {holderIdentity: pod, leaseDurationSeconds: 3600, renewTime: %q}}`, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")), "create", "--filename=-")
+	controller := h.results()["controller"]
+	assert.Equal(h.t, "ok", controller.Result, controller.Message)
 	w.apply(h)
 }
 

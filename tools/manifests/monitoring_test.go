@@ -86,13 +86,6 @@ holdfast_build_info{instance="b"} 1x60
 leader_election_master_status{name="holdfast-controller", instance="a"} 1x60
 leader_election_master_status{name="holdfast-controller", instance="b"} 0x60
 leader_election_master_status{name="other", instance="c"} 0x60`,
-	"shards": `holdfast_build_info{instance="a"} 1x60
-holdfast_build_info{instance="b"} 1x60
-holdfast_slots{instance="a"} 4x60
-holdfast_slots{instance="b"} 4x60
-holdfast_slots_held{instance="a"} 2x60
-holdfast_slots_held{instance="b"} 2x60
-leader_election_master_status{name="other", instance="c"} 0x60`,
 	"no leader election": `holdfast_build_info{instance="a"} 1x60
 leader_election_master_status{name="other", instance="c"} 0x60`,
 }
@@ -147,7 +140,6 @@ func TestAlertsFire(t *testing.T) {
 	}
 	leaderless := map[string]string{
 		"leader election": `leader_election_master_status{name="holdfast-controller", instance="a"} 0x60`,
-		"shards":          `holdfast_slots_held{instance="b"} 1x60`,
 	}
 	for mode, series := range modes {
 		rows := problems

@@ -143,9 +143,6 @@ func TestPrometheusAlertsFire(t *testing.T) {
 			parsed, err := parser.NewParser(parser.Options{}).ParseExpr(rule.Expr)
 			require.NoError(t, err)
 			for _, selectors := range parser.ExtractSelectors(parsed) {
-				if slices.ContainsFunc(selectors, func(m *labels.Matcher) bool { return strings.HasPrefix(m.Value, "holdfast_slots") }) {
-					continue // only with shards
-				}
 				var matchers []string
 				for _, matcher := range selectors {
 					matchers = append(matchers, matcher.String())

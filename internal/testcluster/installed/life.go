@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// In returns the controller for a subtest.
-func (p *Controller) In(t testing.TB) *Controller {
+// ForSubtest returns the controller for a subtest.
+func (p *Controller) ForSubtest(t testing.TB) *Controller {
 	t.Helper()
 	other := *p
 	other.t = t

@@ -31,7 +31,7 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 		return 0, nil // the kind is no longer served
 	}
 	object := store.Get(k.NamespacedName)
-	if object == nil || !t.c.IsAssigned(k.NamespacedName) {
+	if object == nil {
 		return 0, nil
 	}
 	app, err := t.c.Application(k.NamespacedName)

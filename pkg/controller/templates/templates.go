@@ -41,8 +41,6 @@ type Controller interface {
 	Wrote(app *v1alpha1.Application) error
 	// Announce emits an event about a custom resource.
 	Announce(object map[string]any, event *plan.Event)
-	// IsAssigned reports whether this process handles the Application.
-	IsAssigned(key types.NamespacedName) bool
 }
 
 // Templates is the loop of the custom resources of all templates. All exported methods except Run can be called at
@@ -139,17 +137,6 @@ func (t *Templates) Handled(application types.NamespacedName) {
 	for _, kind := range t.kinds {
 		if store := kind.current(); store != nil && store.Get(application) != nil {
 			t.queue.Add(key{kind, application})
-		}
-	}
-}
-
-// Again queues all custom resources after the assignment of Applications to this process has changed.
-func (t *Templates) Again() {
-	for _, kind := range t.kinds {
-		if store := kind.current(); store != nil {
-			for _, object := range store.All() {
-				t.queue.Add(key{kind, object.Key})
-			}
 		}
 	}
 }

@@ -46,9 +46,6 @@
   (list "leader-elect-retry-period" .Values.leaderElection.retryPeriod) }}
 {{- if index . 1 }}{{ $flags = append $flags . }}{{ end }}
 {{- end }}
-{{- if gt (int .Values.shards) 1 }}
-{{- $flags = append $flags (list "shards" .Values.shards) }}
-{{- end }}
 {{- range $flags }}
 - {{ printf "%s%s=%v" (eq (index . 0) "v" | ternary "-" "--") (index . 0) (index . 1) | quote }}
 {{- end }}
