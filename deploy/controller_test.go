@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -70,6 +71,51 @@ func TestNamespacedPermissions(t *testing.T) {
 	})
 }
 
+// Each controller reconciles only what it selects, and neither takes the Lease of the other one.
+func TestControllersDivideTheApplications(t *testing.T) {
+	c, err := testcluster.Start(t.Context(), testcluster.Options{ControllerManager: true})
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	documents := install(t, c, "split", "")
+	namespace := c.Namespace(t)
+	installed.Applier(t, c, namespace, "holdfast-applier")
+	in := "--namespace=" + namespace
+	holder := func(lease string) string {
+		return kubectl(t, c, "", "get", "lease/"+lease, "--output=jsonpath={.spec.holderIdentity}", "--namespace="+deploy.Namespace)
+	}
+	drift := func(names ...string) {
+		for _, name := range names {
+			kubectl(t, c, "", "patch", "configmap/"+name, "--patch", `{"data": {"key": "theirs"}}`, in)
+		}
+	}
+	awaitCorrected := func(name string) {
+		kubectl(t, c, "", "wait", "configmap/"+name, "--for=jsonpath={.data.key}=ours", "--timeout=120s", in)
+	}
+	first, second := installed.Run(t, c, documents), installed.RunOne(t, c, documents, "holdfast-controller-b")
+	for name, labels := range map[string]string{"one": "", "two": "holdfast.dev/controller: b", "three": "holdfast.dev/controller: c"} {
+		kubectl(t, c, fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %[1]s, labels: {%[2]s}}, spec: {manifest: [
+			{apiVersion: v1, kind: ConfigMap, metadata: {name: %[1]s}, data: {key: ours}}]}}`, name, labels), "create", "--filename=-", in)
+	}
+	kubectl(t, c, "", "wait", "hfapp/one", "hfapp/two", "--for=condition=Ready", "--timeout=120s", in)
+	for _, p := range []*installed.Controller{first, second} {
+		assert.Contains(t, p.Exposition(), `holdfast_applications{ready="True"} 1`)
+		p.CallBack()
+	}
+	assert.NotEmpty(t, holder("holdfast-controller"))
+	assert.NotEmpty(t, holder("holdfast-controller-b"))
+	assert.NotEqual(t, holder("holdfast-controller"), holder("holdfast-controller-b"))
+
+	first.Stop()
+	drift("one", "two")
+	awaitCorrected("two")
+	assert.Empty(t, holder("holdfast-controller"), "it is released, and the other controller does not take it")
+	assert.Equal(t, "theirs", kubectl(t, c, "", "get", "configmap/one", "--output=jsonpath={.data.key}", in))
+	kubectl(t, c, "", "label", "hfapp/one", "holdfast.dev/controller=b", in)
+	awaitCorrected("one")
+	assert.Equal(t, `{"observedGeneration":-1}`, kubectl(t, c, "", "get", "hfapp/three", "--output=jsonpath={.status}", in), "no controller selects it")
+	second.AssertNothingWasForbidden()
+}
+
 // The test runs the program with --version: it parses its flags first, and needs no cluster.
 func TestManifestFlagsExist(t *testing.T) {
 	controller := installed.Program(t, "holdfast-controller")
@@ -79,12 +125,17 @@ func TestManifestFlagsExist(t *testing.T) {
 		output, err := exec.CommandContext(t.Context(), controller, append(args, "--version")...).CombinedOutput()
 		assert.NoError(t, err, "%s", output)
 	}
-	for _, directory := range []string{"default", "ha", "namespaced"} {
-		t.Run(directory, func(t *testing.T) { accepts(t, installed.Arguments(t, build(t, directory))) })
+	for _, row := range []struct{ directory, deployment string }{
+		{"default", "holdfast-controller"}, {"ha", "holdfast-controller"}, {"namespaced", "holdfast-controller"},
+		{"split", "holdfast-controller"}, {"split", "holdfast-controller-b"},
+	} {
+		t.Run(row.directory+" "+row.deployment, func(t *testing.T) {
+			accepts(t, installed.Arguments(installed.NamedDeployment(t, build(t, row.directory), row.deployment)))
+		})
 	}
 	t.Run("the Helm chart, with every value", func(t *testing.T) {
 		text, err := os.ReadFile("../tools/manifests/testdata/everything.golden.yaml")
 		require.NoError(t, err)
-		accepts(t, installed.Arguments(t, string(text)))
+		accepts(t, installed.Arguments(installed.Deployment(t, string(text))))
 	})
 }

@@ -87,24 +87,32 @@ func TestInstallFileMatchesDefault(t *testing.T) {
 // The Kubernetes controllers create the Pods in the labelled namespace, which shows that Pod Security
 // admits the template.
 func TestEveryInstallationIsAdmitted(t *testing.T) {
+	at := "--namespace=" + deploy.Namespace
 	for _, row := range []struct {
-		directory string
-		pods      string
-	}{{"default", "1"}, {"ha", "2"}, {"default", "1"}} {
+		directory   string
+		pods        string
+		controllers []string
+	}{
+		{"default", "1", []string{"holdfast-controller"}},
+		{"ha", "2", []string{"holdfast-controller"}},
+		{"split", "2", []string{"holdfast-controller", "holdfast-controller-b"}},
+		{"default", "1", []string{"holdfast-controller"}},
+	} {
 		t.Run(row.directory, func(t *testing.T) {
 			c := testcluster.Shared()
 			// A rollout would wait until its Pods are ready, but there is no kubelet.
-			kubectl(t, c, "", "delete", "deployment/holdfast-controller", "--namespace="+deploy.Namespace, "--ignore-not-found")
+			kubectl(t, c, "", "delete", "deployments", "--all", at)
 			install(t, c, row.directory, "")
-			kubectl(t, c, "", "wait", "deployment/holdfast-controller", "--namespace="+deploy.Namespace,
-				"--for=jsonpath={.status.updatedReplicas}="+row.pods, "--timeout=120s")
-			assert.True(t, may(t, controllerUser, testcluster.Right{Verb: "watch", Resource: "deployments.apps"}))
-			if row.directory == "ha" {
-				kubectl(t, c, "", "wait", "poddisruptionbudget/holdfast-controller", "--namespace="+deploy.Namespace,
-					"--for=jsonpath={.status.expectedPods}="+row.pods, "--timeout=120s")
+			for _, name := range row.controllers {
+				kubectl(t, c, "", "wait", "deployment/"+name, at, "--for=jsonpath={.status.updatedReplicas}="+row.pods, "--timeout=120s")
+				if row.directory != "default" {
+					kubectl(t, c, "", "wait", "poddisruptionbudget/"+name, at, "--for=jsonpath={.status.expectedPods}="+row.pods, "--timeout=120s")
+				}
 			}
+			assert.True(t, may(t, controllerUser, testcluster.Right{Verb: "watch", Resource: "deployments.apps"}))
 		})
 	}
+	kubectl(t, testcluster.Shared(), "", "delete", "service/holdfast-callback-b", "poddisruptionbudget/holdfast-controller-b", at)
 	t.Run("and Pod Security is on", func(t *testing.T) {
 		_, err := testcluster.Shared().Kubectl(t.Context(), "", "run", "root", "--image=root", "--namespace="+deploy.Namespace)
 		assert.ErrorContains(t, err, `violates PodSecurity "restricted:latest"`)

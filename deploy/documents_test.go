@@ -15,7 +15,7 @@ func TestEveryDirectoryIsUsed(t *testing.T) {
 	for _, document := range []string{"../docs/operations.md", "../docs/security.md", "../docs/install.md"} {
 		text, err := os.ReadFile(document)
 		require.NoError(t, err)
-		for _, name := range []string{"default", "ha", "namespaced", "monitoring", "helm/holdfast", "admission", "profiles", "install.yaml"} {
+		for _, name := range []string{"default", "ha", "split", "namespaced", "monitoring", "helm/holdfast", "admission", "profiles", "install.yaml"} {
 			used[name] = used[name] || strings.Contains(string(text), "deploy/"+name)
 		}
 	}

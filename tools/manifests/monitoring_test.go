@@ -86,6 +86,12 @@ holdfast_build_info{instance="b"} 1x60
 leader_election_master_status{name="holdfast-controller", instance="a"} 1x60
 leader_election_master_status{name="holdfast-controller", instance="b"} 0x60
 leader_election_master_status{name="other", instance="c"} 0x60`,
+	"several controllers": `holdfast_build_info{instance="a"} 1x60
+holdfast_build_info{instance="b"} 1x60
+holdfast_build_info{instance="c"} 1x60
+leader_election_master_status{name="holdfast-controller", instance="a"} 1x60
+leader_election_master_status{name="holdfast-controller-b", instance="b"} 0x60
+leader_election_master_status{name="holdfast-controller-b", instance="c"} 1x60`,
 	"no leader election": `holdfast_build_info{instance="a"} 1x60
 leader_election_master_status{name="other", instance="c"} 0x60`,
 }
@@ -139,7 +145,8 @@ func TestAlertsFire(t *testing.T) {
 		{"HoldfastBehind", `workqueue_queue_duration_seconds_bucket{name="applications", le="10"} 0x60`},
 	}
 	leaderless := map[string]string{
-		"leader election": `leader_election_master_status{name="holdfast-controller", instance="a"} 0x60`,
+		"leader election":     `leader_election_master_status{name="holdfast-controller", instance="a"} 0x60`,
+		"several controllers": `leader_election_master_status{name="holdfast-controller-b", instance="c"} 0x60`,
 	}
 	for mode, series := range modes {
 		rows := problems

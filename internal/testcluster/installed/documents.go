@@ -32,18 +32,22 @@ func Find(t testing.TB, documents, kind, name string, into any) {
 	require.Fail(t, "no "+kind+" "+name)
 }
 
-// Deployment returns the Deployment of the controller.
+// Deployment returns the Deployment of the controller, or of the first of several.
 func Deployment(t testing.TB, documents string) *appsv1.Deployment {
+	t.Helper()
+	return NamedDeployment(t, documents, name)
+}
+
+// NamedDeployment returns the Deployment of one of several controllers.
+func NamedDeployment(t testing.TB, documents, name string) *appsv1.Deployment {
 	t.Helper()
 	found := &appsv1.Deployment{}
 	Find(t, documents, "Deployment", name, found)
 	return found
 }
 
-// Arguments returns the arguments of the Deployment, with variables expanded as the kubelet does.
-func Arguments(t testing.TB, documents string) []string {
-	t.Helper()
-	deployment := Deployment(t, documents)
+// Arguments returns the arguments of a Deployment, with variables expanded as the kubelet does.
+func Arguments(deployment *appsv1.Deployment) []string {
 	container := deployment.Spec.Template.Spec.Containers[0]
 	args := make([]string, len(container.Args))
 	for i, arg := range container.Args {

@@ -41,7 +41,7 @@ func RunImage(t testing.TB, c *testcluster.Cluster, documents, root string, comm
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 	}
-	args := slices.Concat(command[1:], Arguments(t, documents), anyPort)
+	args := slices.Concat(command[1:], Arguments(Deployment(t, documents)), anyPort)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), command[0], args...)
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", p.environment(documents, config.Host), confined(t, documents, root)
 	return p.start(cmd)

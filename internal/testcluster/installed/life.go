@@ -95,7 +95,7 @@ func (p *Controller) CallBack() {
 		},
 	}
 	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, "https://holdfast-callback."+p.namespace+".svc/", http.NoBody)
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.callbackURL+"/", http.NoBody)
 	require.NoError(p.t, err)
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	require.NoError(p.t, err)

@@ -58,7 +58,9 @@ type Controller struct {
 	t         testing.TB
 	cluster   *testcluster.Cluster
 	namespace string
-	mark      testcluster.Mark
+	// callbackURL is the address that workloads call.
+	callbackURL string
+	mark        testcluster.Mark
 	// Metrics and Callbacks are the addresses of its servers.
 	Metrics, Callbacks string
 	// Configuration is the mounted file.
@@ -71,8 +73,15 @@ type Controller struct {
 // returns when the controller serves.
 func Run(t testing.TB, c *testcluster.Cluster, documents string) *Controller {
 	t.Helper()
-	p := &Controller{t: t, cluster: c, namespace: Deployment(t, documents).Namespace, mark: c.Mark(), Configuration: mounted(t, documents)}
-	args := Arguments(t, documents)
+	return RunOne(t, c, documents, name)
+}
+
+// RunOne is like Run, for the Deployment of one of several controllers.
+func RunOne(t testing.TB, c *testcluster.Cluster, documents, deployment string) *Controller {
+	t.Helper()
+	d := NamedDeployment(t, documents, deployment)
+	p := &Controller{t: t, cluster: c, namespace: d.Namespace, mark: c.Mark(), Configuration: mounted(t, documents)}
+	args := Arguments(d)
 	for i, arg := range args {
 		args[i] = strings.ReplaceAll(arg, "/etc/holdfast/config.yaml", p.Configuration)
 	}
@@ -87,6 +96,11 @@ var anyPort = []string{"--metrics-bind-address=127.0.0.1:0", "--callback-bind-ad
 func (p *Controller) start(cmd *exec.Cmd) *Controller {
 	t := p.t
 	t.Helper()
+	for _, arg := range cmd.Args {
+		if url, is := strings.CutPrefix(arg, "--callback-external-url="); is {
+			p.callbackURL = url
+		}
+	}
 	log, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
