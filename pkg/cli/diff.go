@@ -82,7 +82,6 @@ type diffOptions struct {
 	color      string
 	output     string
 	submitting bool // --cluster: compare as if the files were submitted
-	external   bool // show the differences with the program of externalDiff
 	all        bool
 	// schema has the observer schema for the manifests of -f. An Application in a file has its own.
 	schema  files.ManifestFlags // -O, which needs a name and manifests
@@ -131,7 +130,6 @@ func (o *diffOptions) add(flags *pflag.FlagSet) {
 	o.schema.Add(flags, "observer-schema", "O", "observer schema, with NAME and manifests")
 	flags.BoolVar(&o.submitting, "cluster", false, "with -f: compare with the cluster before the file is submitted")
 	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json`: print what the controller would do, for programs")
-	flags.BoolVar(&o.external, "external", false, "show it with the program in KUBECTL_EXTERNAL_DIFF, or diff -u -N")
 	flags.BoolVar(&o.all, "all", false, "also show list elements of other clients")
 	terminal.AddColor(flags, &o.color)
 }
@@ -165,7 +163,6 @@ func (o *diffOptions) options(args []string) (_ runner, err error) {
 //	-f and a second argument    it is not a flag
 //	--cluster without -f        there is no file to submit
 //	--cluster and --live        two sources of live objects
-//	--external and -o           two outputs
 //	-O without NAME and -f      there are no manifests
 func (o *diffOptions) conflict(args []string, named bool) error {
 	switch {
@@ -175,8 +172,6 @@ func (o *diffOptions) conflict(args []string, named bool) error {
 		return errors.New("--cluster is for a file that is not submitted yet: use it with -f")
 	case o.target.Submitting && len(o.target.Live) > 0:
 		return errors.New("live objects are read from files or from the cluster: omit --live, or --cluster and NAME")
-	case o.external && o.output != "":
-		return errors.New("--external shows differences, and -o is for programs: omit one of them")
 	case o.schema.Given() && !named:
 		return errors.New("-O is for manifests of an Application: give its NAME, and the manifests with -f")
 	}
@@ -186,17 +181,13 @@ func (o *diffOptions) conflict(args []string, named bool) error {
 // run decides about all Applications before it prints, so that an error leaves no half of the output. With -o, the
 // warnings are in the value, and only the notes are messages.
 //
-//	output    data                          messages
-//	text      the differences               warnings, notes
-//	-o        one value per Application     notes
-//	external  what the program prints       notes
+//	output  data                       messages
+//	text    the differences            warnings, notes
+//	-o      one value per Application  notes
 func (o *diffOptions) run(ctx context.Context) error {
 	decisions, err := o.target.DecideAll(ctx)
 	if err != nil {
 		return err
-	}
-	if o.external {
-		return o.runExternal(ctx, decisions)
 	}
 	var text bytes.Buffer
 	different, views := false, make([]any, len(decisions))

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"maps"
-	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -10,12 +9,6 @@ import (
 
 // Masked replaces the values of Secrets in output.
 const Masked = "***"
-
-// A diff shows that a value has changed, without the value.
-const (
-	maskedBefore = Masked + " (before)"
-	maskedAfter  = Masked + " (after)"
-)
 
 // LastApplied is the annotation in which kubectl apply keeps a copy of the object.
 const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -36,24 +29,17 @@ func IsSecret(gk schema.GroupKind) bool {
 //
 // Keys are shown, and so is the number of keys. The length of a value is not.
 func Redact(content map[string]any) map[string]any {
-	return redact(content, nil, Masked)
-}
-
-// redact masks values. Values that differ from those of the other state get the given mark. other can be nil. The
-// result is content itself if it is not a Secret. other is the object before or after, and its values are only
-// compared.
-func redact(content, other map[string]any, mark string) map[string]any {
 	if !isSecret(content) {
 		return content
 	}
 	redacted := maps.Clone(content)
 	for field, value := range content {
 		if SecretField(field) {
-			redacted[field] = maskAll(value, other[field], mark)
+			redacted[field] = maskAll(value)
 		}
 	}
 	if annotations := annotationsOf(content); annotations[LastApplied] != nil {
-		redacted["metadata"] = withLastApplied(content, maskOne(annotations, annotationsOf(other), LastApplied, mark))
+		redacted["metadata"] = withLastApplied(content, Masked)
 	}
 	return redacted
 }
@@ -85,28 +71,17 @@ func isSecret(content map[string]any) bool {
 	return content["kind"] == "Secret" && !strings.Contains(apiVersion, "/")
 }
 
-// maskAll masks each value of a map, and keeps its keys. It masks anything else as one value. The result does not
-// depend on the values, except for mark.
-func maskAll(value, other any, mark string) any {
+// maskAll masks each value of a map, and keeps its keys. It masks anything else as one value.
+func maskAll(value any) any {
 	values, ok := value.(map[string]any)
 	if !ok {
 		return Masked
 	}
-	others, _ := other.(map[string]any)
 	masked := make(map[string]any, len(values))
 	for key := range values {
-		masked[key] = maskOne(values, others, key, mark)
+		masked[key] = Masked
 	}
 	return masked
-}
-
-// maskOne returns the mark of one value: mark if both states have the key with different values, and Masked otherwise.
-// A value that is only in one of the states is shown as Masked: that it was added or removed follows from its key.
-func maskOne(values, others map[string]any, key, mark string) string {
-	if other, both := others[key]; both && !reflect.DeepEqual(values[key], other) {
-		return mark
-	}
-	return Masked
 }
 
 // annotationsOf returns the annotations of an object, or nil. It does not copy them.

@@ -55,37 +55,6 @@ func TestRedact(t *testing.T) {
 	assert.Nil(t, Redact(nil))
 }
 
-func TestRedactChange(t *testing.T) {
-	rows := []struct{ name, before, after, wantBefore, wantAfter string }{
-		{
-			"changed, equal, added and removed values",
-			"{kind: Secret, data: {changed: canary, same: canary, removed: canary}}", "{kind: Secret, data: {changed: canary2, same: canary, added: canary}}",
-			"{kind: Secret, data: {changed: '*** (before)', same: '***', removed: '***'}}", "{kind: Secret, data: {changed: '*** (after)', same: '***', added: '***'}}",
-		},
-		{
-			"a field that is only in one state",
-			"{kind: Secret, stringData: {a: canary}}", "{kind: Secret, data: {a: canary}}", "{kind: Secret, stringData: {a: '***'}}", "{kind: Secret, data: {a: '***'}}",
-		},
-		{
-			"the copy that kubectl apply keeps",
-			"{kind: Secret, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: canary}}}",
-			"{kind: Secret, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: canary2}}}",
-			"{kind: Secret, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '*** (before)'}}}",
-			"{kind: Secret, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '*** (after)'}}}",
-		},
-		{"an object that is created", "", "{kind: Secret, data: {a: canary}}", "", "{kind: Secret, data: {a: '***'}}"},
-		{"an object that is deleted", "{kind: Secret, data: {a: canary}}", "", "{kind: Secret, data: {a: '***'}}", ""},
-		{"another kind", "{kind: ConfigMap, data: {a: b}}", "{kind: ConfigMap, data: {a: c}}", "{kind: ConfigMap, data: {a: b}}", "{kind: ConfigMap, data: {a: c}}"},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			before, after := RedactNestedChange(one(t, row.before), one(t, row.after))
-			assert.Equal(t, one(t, row.wantBefore), before)
-			assert.Equal(t, one(t, row.wantAfter), after)
-		})
-	}
-}
-
 func TestIsSecret(t *testing.T) {
 	assert.True(t, IsSecret(schema.GroupKind{Kind: "Secret"}))
 	assert.False(t, IsSecret(schema.GroupKind{Group: "example.com", Kind: "Secret"}))

@@ -19,42 +19,24 @@ func HasManifests(gk schema.GroupKind) bool {
 // RedactNested redacts an object for output. In Applications it also redacts the manifests, and in lists
 // the items, at any depth. The input is not modified; the result shares the parts that are not masked.
 func RedactNested(content map[string]any) map[string]any {
-	return redaction{mark: Masked}.shown(content, nil)
+	return redaction{}.shown(content)
 }
 
 // RedactPart is like RedactNested for a part of an object that lacks some of its fields. A manifest without a kind may
 // be a Secret, so its values are masked. A part without an apiVersion may be an Application.
 func RedactPart(content map[string]any) map[string]any {
-	return redaction{mark: Masked, partial: true}.shown(content, nil)
-}
-
-// RedactNestedChange redacts two states of one object like kubectl diff: changed values become "*** (before)" and "***
-// (after)", others "***". Either state can be nil. If neither has changed a value, both show "***". A value that only
-// one of them has is "***" there.
-func RedactNestedChange(before, after map[string]any) (shownBefore, shownAfter map[string]any) {
-	return redaction{mark: changeMark(after, maskedBefore)}.shown(before, after), redaction{mark: changeMark(before, maskedAfter)}.shown(after, before)
-}
-
-// changeMark returns the mark for values that differ from those of another state. Without another state, nothing has
-// changed.
-func changeMark(other map[string]any, mark string) string {
-	if other == nil {
-		return Masked
-	}
-	return mark
+	return redaction{partial: true}.shown(content)
 }
 
 // redaction redacts objects for output.
 type redaction struct {
-	// mark replaces values that differ from those of the other state.
-	mark string
 	// partial is true if fields can be missing: see RedactPart.
 	partial bool
 }
 
-// shown redacts an object, and everything in it that is a manifest. other is the other state, or nil. It returns nil
-// for nil. The copy of kubectl in an Application is redacted, and not masked, because it shows what the user applied.
-func (r redaction) shown(content, other map[string]any) map[string]any {
+// shown redacts an object, and everything in it that is a manifest. It returns nil for nil. The copy of kubectl in an
+// Application is redacted, and not masked, because it shows what the user applied.
+func (r redaction) shown(content map[string]any) map[string]any {
 	if content == nil {
 		return nil
 	}
@@ -63,8 +45,7 @@ func (r redaction) shown(content, other map[string]any) map[string]any {
 	kind, isKnown := content["kind"].(string)
 	if items, is := content["items"].([]any); is && strings.HasSuffix(kind, "List") {
 		visible := maps.Clone(content)
-		others, _ := other["items"].([]any)
-		visible["items"] = MapList(items, others, r.shown)
+		visible["items"] = MapList(items, r.shown)
 		if kind == "SecretList" { // items of a SecretList can omit their kind
 			visible["items"] = Masked
 		}
@@ -83,9 +64,9 @@ func (r redaction) shown(content, other map[string]any) map[string]any {
 		group = v1alpha1.GroupVersion.Group
 	}
 	if !HasManifests(schema.GroupKind{Group: group, Kind: kind}) {
-		return redact(content, other, r.mark)
+		return Redact(content)
 	}
-	visible := maps.Clone(MapManifests(content, other, r.shown))
+	visible := maps.Clone(MapManifests(content, r.shown))
 	if copied, is := annotationsOf(content)[LastApplied].(string); is {
 		visible["metadata"] = withLastApplied(content, shownCopy(copied))
 	}
@@ -93,25 +74,21 @@ func (r redaction) shown(content, other map[string]any) map[string]any {
 }
 
 // MapManifests returns a copy of an Application with the results of replace for its manifests, and for the parts of
-// objects in spec.select[].hold. These parts get the apiVersion and kind of their item for the call. other is the other
-// state of the Application, or nil; replace also gets the manifest at the same index there, or nil. replace must not
-// change its arguments. The copy shares all other values with app.
-func MapManifests(app, other map[string]any, replace func(part, other map[string]any) map[string]any) map[string]any {
+// objects in spec.select[].hold. These parts get the apiVersion and kind of their item for the call. replace must not
+// change its argument. The copy shares all other values with app.
+func MapManifests(app map[string]any, replace func(part map[string]any) map[string]any) map[string]any {
 	spec, is := app["spec"].(map[string]any)
 	if !is {
 		return app
 	}
-	visible, spec, others := maps.Clone(app), maps.Clone(spec), NestedMap(other, "spec")
+	visible, spec := maps.Clone(app), maps.Clone(spec)
 	visible["spec"] = spec
-	for field, mapped := range map[string]func(part, other map[string]any) map[string]any{
+	for field, mapped := range map[string]func(part map[string]any) map[string]any{
 		"manifest": replace,
-		"select": func(item, other map[string]any) map[string]any {
-			return mapSelection(item, other, replace)
-		},
+		"select":   func(item map[string]any) map[string]any { return mapSelection(item, replace) },
 	} {
 		if list, is := spec[field].([]any); is {
-			there, _ := others[field].([]any)
-			spec[field] = MapList(list, there, mapped)
+			spec[field] = MapList(list, mapped)
 		}
 	}
 	return visible
@@ -119,7 +96,7 @@ func MapManifests(app, other map[string]any, replace func(part, other map[string
 
 // mapSelection returns a copy of an item of spec.select with the result of replace for the part of an object that it
 // holds.
-func mapSelection(item, other map[string]any, replace func(part, other map[string]any) map[string]any) map[string]any {
+func mapSelection(item map[string]any, replace func(part map[string]any) map[string]any) map[string]any {
 	hold, is := item["hold"].(map[string]any)
 	if !is {
 		return item
@@ -132,7 +109,7 @@ func mapSelection(item, other map[string]any, replace func(part, other map[strin
 		}
 	}
 	visible := maps.Clone(item)
-	part = maps.Clone(replace(part, NestedMap(other, "hold")))
+	part = maps.Clone(replace(part))
 	for _, field := range identifying {
 		delete(part, field)
 		if value, has := hold[field]; has {
@@ -146,19 +123,13 @@ func mapSelection(item, other map[string]any, replace func(part, other map[strin
 // identifying are the fields of an object that name its kind.
 var identifying = []string{"apiVersion", "kind"}
 
-// MapList returns a copy of a list with the results of replace for its maps, each with the one at the same index of
-// others. Elements that have moved are compared with others, so that an unchanged value can be marked as changed. It is
-// never shown.
-func MapList(list, others []any, replace func(part, other map[string]any) map[string]any) []any {
+// MapList returns a copy of a list with the results of replace for its maps.
+func MapList(list []any, replace func(part map[string]any) map[string]any) []any {
 	visible := make([]any, len(list))
 	for i, item := range list {
 		visible[i] = item
 		if content, is := item.(map[string]any); is {
-			var other map[string]any
-			if i < len(others) {
-				other, _ = others[i].(map[string]any)
-			}
-			visible[i] = replace(content, other)
+			visible[i] = replace(content)
 		}
 	}
 	return visible

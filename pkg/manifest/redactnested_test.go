@@ -55,18 +55,3 @@ func TestRedactNested(t *testing.T) {
 	assert.Equal(t, map[string]any{"kind": "Secret", "data": "***"}, RedactNested(map[string]any{"kind": "Secret", "data": "x"}))
 	assert.Nil(t, RedactNested(nil))
 }
-
-func TestRedactNestedChange(t *testing.T) {
-	app := func(value string) map[string]any {
-		return one(t, "apiVersion: holdfast.dev/v1alpha1\nkind: Application\nspec: {manifest: [{kind: Secret, data: {a: "+value+", b: same}}]}")
-	}
-	before, after := RedactNestedChange(app("one"), app("two"))
-	data := func(o map[string]any) any {
-		return o["spec"].(map[string]any)["manifest"].([]any)[0].(map[string]any)["data"]
-	}
-	assert.Equal(t, map[string]any{"a": "*** (before)", "b": "***"}, data(before))
-	assert.Equal(t, map[string]any{"a": "*** (after)", "b": "***"}, data(after))
-	none, created := RedactNestedChange(nil, app("one"))
-	assert.Nil(t, none)
-	assert.Equal(t, map[string]any{"a": "***", "b": "***"}, data(created))
-}

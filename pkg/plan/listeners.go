@@ -81,14 +81,14 @@ func visibleOf(id manifest.ID, object map[string]any) map[string]any {
 	case manifest.IsSecret(id.GroupKind()):
 		return withoutSecrets(object)
 	case manifest.HasManifests(id.GroupKind()):
-		return withoutLastApplied(manifest.MapManifests(object, nil, visiblePart))
+		return withoutLastApplied(manifest.MapManifests(object, visiblePart))
 	}
 	return object
 }
 
 // visiblePart returns the part of a manifest of an Application from which values may be learned. Like
 // manifest.RedactNested, it also looks into lists.
-func visiblePart(item, _ map[string]any) map[string]any {
+func visiblePart(item map[string]any) map[string]any {
 	gv, _ := schema.ParseGroupVersion(manifest.NestedString(item, "apiVersion"))
 	kind := manifest.NestedString(item, "kind")
 	items, is := item["items"].([]any)
@@ -97,7 +97,7 @@ func visiblePart(item, _ map[string]any) map[string]any {
 	}
 	visible := maps.Clone(item)
 	if delete(visible, "items"); kind != "SecretList" {
-		visible["items"] = manifest.MapList(items, nil, visiblePart)
+		visible["items"] = manifest.MapList(items, visiblePart)
 	}
 	return visible
 }

@@ -54,13 +54,13 @@ func (c *Cluster) Patch(ctx context.Context, name string, kind types.PatchType, 
 	if err != nil {
 		return nil, c.Explained(err, "get", "Application "+c.Namespace+"/"+name)
 	}
-	return live, PatchLocally(live, kind, patch)
+	return live, patchLocally(live, kind, patch)
 }
 
-// PatchLocally applies a merge patch or a JSON Patch to an object, without the API server. patch is any value whose
+// patchLocally applies a merge patch or a JSON Patch to an object, without the API server. patch is any value whose
 // JSON is the patch. It replaces the content of live. Integers remain integers. Unlike the API server, it sets no
 // defaults, and validates nothing.
-func PatchLocally(live *unstructured.Unstructured, kind types.PatchType, patch any) error {
+func patchLocally(live *unstructured.Unstructured, kind types.PatchType, patch any) error {
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func MaskApplication(object map[string]any) (masked bool) {
 			}
 		}
 	}
-	shown := manifest.MapManifests(object, nil, func(content, _ map[string]any) map[string]any {
+	shown := manifest.MapManifests(object, func(content map[string]any) map[string]any {
 		visible := manifest.RedactNested(content)
 		masked = masked || manifest.NestedString(content, "kind") == "Secret" || !reflect.DeepEqual(visible, content)
 		return visible

@@ -15,7 +15,7 @@ type Streams struct {
 	// script can redirect Out.
 	In       io.Reader
 	Out, Err io.Writer
-	// Getenv reads NO_COLOR, TERM and KUBECTL_EXTERNAL_DIFF. client-go reads KUBECONFIG from the process.
+	// Getenv reads NO_COLOR and TERM. client-go reads KUBECONFIG from the process.
 	Getenv func(string) string
 	// Now is the clock for ages and decisions.
 	Now func() time.Time
