@@ -34,7 +34,7 @@ func TestCommandsWithoutHoldfast(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(
 		"{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: web}, spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}]}}"), 0o600))
 	commands := [][]string{
-		{"get"}, {"get", "web"}, {"get", "-A"}, {"status", "web"}, {"explain", "web", "cm/web"}, {"tree", "web"}, {"diff", "web", "-o", "yaml"}, {"diff", "web"},
+		{"get"}, {"get", "web"}, {"get", "-A"}, {"status", "web"}, {"explain", "web", "cm/web"}, {"diff", "web", "-o", "yaml"}, {"diff", "web"},
 		{"suspend", "web"}, {"resume", "web"}, {"reconcile", "web"}, {"delete", "web", "--yes"},
 		{"submit", "-f", file}, {"submit", "-f", file, "--dry-run=server"}, {"diff", "-f", file, "--cluster"},
 	}

@@ -191,7 +191,7 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 		id, title string
 		commands  []newCommand
 	}{
-		{"see", "Inspect", []newCommand{newGetCommand, newStatusCommand, newExplainCommand, newHistoryCommand, newTreeCommand, newUICommand}},
+		{"see", "Inspect", []newCommand{newGetCommand, newStatusCommand, newExplainCommand, newHistoryCommand, newUICommand}},
 		{"foresee", "Preview", []newCommand{newDiffCommand}},
 		{"change", "Change", []newCommand{
 			newSubmitCommand, newHoldCommand, newFreeCommand, newModeCommand, newSuspendCommand, newResumeCommand,

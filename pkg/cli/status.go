@@ -17,7 +17,9 @@ import (
 const statusLong = `Show the state of an Application: whether it is ready, and the reason if it is not;
 the fields that drifted or are contested; the health of each resource; what to do if
 something is wrong; and who changed what last. With --all, it also lists the fields in
-sync and the events.
+sync, the events, and the objects that the resources own (ReplicaSets, Pods,
+EndpointSlices, ...). It finds these by their owner references, among all kinds in the
+namespace that you may list.
 
 It reads the live objects with your rights. With -f and --live it reads everything
 from files, without a cluster. Values of Secrets are masked.
@@ -28,6 +30,9 @@ correction in the last hour; with --all it lists all of them.`
 const statusExample = `
   # The state of web
   PROGRAM status web
+
+  # With the Pods of its Deployments, and other objects that its resources own
+  PROGRAM status web --all
 
   # From files that kubectl wrote, for example in a bug report
   PROGRAM status -f application.yaml --live live.yaml
@@ -49,7 +54,7 @@ type statusOptions struct {
 	color   string
 	output  string
 	watch   bool
-	all     bool // list all resources
+	all     bool // list everything
 	target  connection.Target
 	palette terminal.Palette
 	print   terminal.Printer // nil: text output
@@ -69,7 +74,7 @@ func (o *statusOptions) add(flags *pflag.FlagSet) {
 	o.target.Add(flags)
 	terminal.AddColor(flags, &o.color)
 	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json|html`: print for programs; html is a web page")
-	flags.BoolVar(&o.all, "all", false, "list all resources, the fields in sync, and the events")
+	flags.BoolVar(&o.all, "all", false, "list all resources, the objects that they own, the fields in sync, and the events")
 	addWatch(flags, &o.watch)
 }
 
@@ -115,6 +120,9 @@ func (o *statusOptions) printOnce(ctx context.Context) error {
 		if view.Events, err = report.Events(ctx, c, d.Application); err != nil {
 			warn(o.streams.Err, []string{err.Error()})
 		}
+		if o.all {
+			warn(o.streams.Err, view.AddOwned(ctx, c, d))
+		}
 	}
 	view.Next = report.Advise(d, view, o.program)
 	if err := o.show(d, view); err != nil {
@@ -126,7 +134,8 @@ func (o *statusOptions) printOnce(ctx context.Context) error {
 	return nil
 }
 
-// show prints the report. Programs and pages get all resources and events, also without --all.
+// show prints the report. Programs and pages get all resources and events, also without --all; owned objects only with
+// it, because they cost requests.
 func (o *statusOptions) show(d files.Decision, view report.StatusView) error {
 	switch {
 	case o.print != nil:

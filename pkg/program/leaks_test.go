@@ -175,7 +175,7 @@ func TestSecretsDoNotLeak(t *testing.T) {
 	for _, name := range []string{"held", "outer", "observes"} {
 		l.follow("history", name)
 		l.follow("status", name)
-		l.follow("tree", name)
+		l.follow("status", name, "--all")
 	}
 	l.follow("get")
 
@@ -399,7 +399,7 @@ func (l *onlooker) shows() {
 		pages = append(pages, at, at+"?tree=owned", at+"/history")
 		for _, args := range [][]string{
 			{"get", name, "-o", "yaml"}, {"history", name}, {"history", name, "-o", "json"}, {"history", name, "-o", "yaml"}, {"status", name}, {"status", name, "-o", "json"},
-			{"status", name, "-o", "html"}, {"tree", name}, {"explain", name}, {"explain", name, "-o", "json"}, {"explain", name, "-o", "html"}, {"diff", name, "-o", "yaml"}, {"diff", name, "-o", "json"}, {"diff", name},
+			{"status", name, "-o", "html"}, {"status", name, "--all"}, {"explain", name}, {"explain", name, "-o", "json"}, {"explain", name, "-o", "html"}, {"diff", name, "-o", "yaml"}, {"diff", name, "-o", "json"}, {"diff", name},
 		} {
 			l.run(ctx, args...)
 		}

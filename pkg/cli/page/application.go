@@ -111,6 +111,7 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 			b.Ref = RefOf(id)
 		}
 		a.Tree = append(a.Tree, b)
+		a.addOwned(r.Owned, d.Namespace, 1)
 		a.addDrift(b, r)
 	}
 	// The list is complete at first, because the number of the others is shown, too.
@@ -171,30 +172,14 @@ func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 	return b
 }
 
-// withOwned replaces the tree by one that has the objects that the resources own, below them. home is the
+// addOwned adds the objects that a resource or another object owns to the tree, and all that these own. home is the
 // namespace that names omit.
-func (a *Application) withOwned(root *report.Branch, home string) {
-	byRef := map[string]Branch{}
-	for _, b := range a.Tree {
-		byRef[b.Ref] = b
-	}
-	a.Tree, a.Owned = nil, true
-	for _, child := range root.Children {
-		a.grow(child, byRef, home, 0)
-	}
-}
-
-// grow adds an object and all that it owns to the tree. known has the branches of the resources by reference.
-func (a *Application) grow(from *report.Branch, known map[string]Branch, home string, depth int) {
-	id := report.ResourceID(from.Resource)
-	b, ok := known[RefOf(id)]
-	if !ok || depth > 0 {
-		b = Branch{Name: files.NameOf(id, home), Health: healthBadge(from.Health, a.corrected), Message: from.Message, Created: timeOf(from.Created)}
-	}
-	b.Depth = depth
-	a.Tree = append(a.Tree, b)
-	for _, child := range from.Children {
-		a.grow(child, known, home, depth+1)
+func (a *Application) addOwned(owned []*report.OwnedObject, home string, depth int) {
+	for _, o := range owned {
+		a.Tree = append(a.Tree, Branch{
+			Depth: depth, Name: files.NameOf(report.ResourceID(o.Resource), home), Health: healthBadge(o.Health, a.corrected), Message: o.Message, Created: timeOf(o.Created),
+		})
+		a.addOwned(o.Owned, home, depth+1)
 	}
 }
 

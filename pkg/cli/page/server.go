@@ -225,15 +225,15 @@ func (s *Server) application(r *http.Request, c *connection.Cluster, d files.Dec
 	view.Attend(d.Application, s.Now())
 	events, eventsErr := report.Events(r.Context(), c, d.Application)
 	view.Events = events
+	isOwned, warnings := r.URL.Query().Get("tree") == "owned", []string(nil)
+	if isOwned {
+		warnings = view.AddOwned(r.Context(), c, d)
+	}
 	a := applicationOf(d, view, s.Program)
 	if eventsErr != nil {
 		a.Notes = append(a.Notes, eventsErr.Error())
 	}
-	if r.URL.Query().Get("tree") == "owned" {
-		root, warnings := report.TreeOf(r.Context(), c, d)
-		a.withOwned(root, d.Namespace)
-		a.Notes = append(a.Notes, warnings...)
-	}
+	a.Owned, a.Notes = isOwned, append(a.Notes, warnings...)
 	return s.document(a.title(), "application.html", a, crumb{d.Namespace + "/" + d.Name, ""}), nil
 }
 

@@ -1,6 +1,6 @@
 // Package report presents what is known about an Application: its status, the fields of a resource and their
-// writers, the drift, and the tree of its objects. Each report is a value for programs, a text for users, or
-// both.
+// writers, the drift, and the objects that its resources own. Each report is a value for programs, a text for users,
+// or both.
 //
 // The package decides nothing: it shows a files.Decision. It reads from the cluster only the events, and the
 // objects that a resource owns. Values of Secrets are masked before they reach it, unless the user asked

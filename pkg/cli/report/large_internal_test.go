@@ -86,25 +86,3 @@ func TestAStatusOfVeryMany(t *testing.T) {
 		})
 	}
 }
-
-func TestATreeOfVeryMany(t *testing.T) {
-	root := &Branch{name: "Application shop/web", Health: "Ready"}
-	for i := range 300 {
-		root.Children = append(root.Children, &Branch{name: fmt.Sprint("Deployment d-", i), Health: "Current"})
-	}
-	text := func(all bool) string {
-		var out bytes.Buffer
-		require.NoError(t, (&TreeText{Output: Output{Palette: palette(t, "never"), Width: 80, Now: now}, All: all}).Print(&out, root))
-		return out.String()
-	}
-	assert.Equal(t, "Application shop/web  Ready  -\n300 resources, all in sync: --all lists them\n", text(false))
-	root.Children[200].Children = []*Branch{{name: "Pod p", Health: "InProgress", Message: "it starts"}}
-	assert.Equal(t, `Application shop/web  Ready       -
-└─ Deployment d-200   Current     -
-   └─ Pod p           InProgress  -
-        ! it starts
-… and 299 more, all in sync: --all lists them
-`, text(false))
-	require.Equal(t, 303, strings.Count(text(true), "\n"))
-	assert.Len(t, root.Children, 300, "what programs read is whole")
-}

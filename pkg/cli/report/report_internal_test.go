@@ -219,22 +219,54 @@ func TestCount(t *testing.T) {
 	}
 }
 
-func TestTreesAreAlignedAndMessagesStandBelow(t *testing.T) {
-	at := func(ago time.Duration) time.Time { return now.Add(-ago) }
-	tree := &Branch{name: "Application shop/web", Health: "Not ready: Unhealthy", created: at(time.Hour), Children: []*Branch{
-		{name: "Service web", Health: "Current", created: at(time.Minute)},
-		{name: "Deployment web", Health: "Failed", created: at(time.Minute), Message: "word " + strings.Repeat("more ", 16), Children: []*Branch{
-			{name: "ReplicaSet web-1", Health: "InProgress", Message: "Available: 0/2"},
-		}},
+// Names of Pods are long, so the table often is too wide.
+func TestOwnedObjectsStandBelowTheirOwners(t *testing.T) {
+	at := func(ago time.Duration) string { return now.Add(-ago).Format(time.RFC3339) }
+	owned := func(kind, name, health string, o OwnedObject) *OwnedObject {
+		o.Resource, o.Health = plan.ViewResource{APIVersion: "v1", Kind: kind, Name: name}, health
+		return &o
+	}
+	v := StatusView{Ready: "True", Resources: []ResourceView{
+		resource("Service", "web", func(r *ResourceView) {
+			r.Created, r.LastCorrection = at(time.Minute), at(5*time.Minute)
+			r.Owned = []*OwnedObject{owned("EndpointSlice", "web-1", "Current", OwnedObject{Created: at(time.Minute)})}
+		}),
+		resource("Deployment", "web", func(r *ResourceView) {
+			r.Health, r.Message, r.Created, r.Counts = "Failed", "word "+strings.Repeat("more ", 16), at(time.Hour), map[plan.FieldState]int{plan.FieldHeld: 2}
+			r.Owned = []*OwnedObject{
+				owned("ReplicaSet", "web-1", "InProgress", OwnedObject{Owned: []*OwnedObject{owned("Pod", "web-1-x", "InProgress", OwnedObject{Message: "Unschedulable"})}}),
+				owned("ReplicaSet", "web-2", "Current", OwnedObject{}),
+			}
+		}),
+		resource("ConfigMap", "web", func(r *ResourceView) { r.Created, r.Counts = at(time.Hour), map[plan.FieldState]int{plan.FieldHeld: 1} }),
 	}}
-	var out bytes.Buffer
-	require.NoError(t, (&TreeText{Output: Output{Palette: palette(t, "never"), Width: 60, Now: now}}).Print(&out, tree))
-	assert.Equal(t, `Application shop/web    Not ready: Unhealthy  60m
-├─ Service web          Current               60s
-└─ Deployment web       Failed                60s
-   │ ! word more more more more more more more more more
-   │   more more more more more more more
-   └─ ReplicaSet web-1  InProgress            -
-        ! Available: 0/2
-`, out.String())
+	_, table, _ := strings.Cut(statusText(t, 60, v), "ServiceAccount\n\n")
+	assert.Equal(t, `RESOURCE                HEALTH      AGE  CORRECTED  FIELDS
+Service web             Current     60s  5m ago     1 held
+└─ EndpointSlice web-1  Current     60s
+Deployment web          Failed      60m  never      2 held
+│ ! word more more more more more more more more more more
+│   more more more more more more
+├─ ReplicaSet web-1     InProgress  -
+│  └─ Pod web-1-x       InProgress  -
+│       ! Unschedulable
+└─ ReplicaSet web-2     Current     -
+ConfigMap web           Current     60m  never      1 held
+`, table)
+	_, table, _ = strings.Cut(statusText(t, 50, v), "ServiceAccount\n\n")
+	assert.Equal(t, `RESOURCE                HEALTH      AGE
+Service web             Current     60s
+│   corrected 5m ago; 1 held
+└─ EndpointSlice web-1  Current     60s
+Deployment web          Failed      60m
+│   2 held
+│ ! word more more more more more more more more
+│   more more more more more more more more
+├─ ReplicaSet web-1     InProgress  -
+│  └─ Pod web-1-x       InProgress  -
+│       ! Unschedulable
+└─ ReplicaSet web-2     Current     -
+ConfigMap web           Current     60m
+    1 held
+`, table)
 }

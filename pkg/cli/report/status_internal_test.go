@@ -55,10 +55,10 @@ Deployment a-name-as-people-give-them  Current  60m  never      12 held, 3 learn
 `)
 	assert.Equal(t, "1 pushed, 2 reported, 3 free", countsText(map[plan.FieldState]int{plan.FieldPushed: 1, plan.FieldReported: 2, plan.FieldFree: 3}))
 	assert.Contains(t, statusText(t, 80, v), `
-RESOURCE                               HEALTH   AGE  CORRECTED
-Service web                            Current  60m  never
+RESOURCE                               HEALTH   AGE
+Service web                            Current  60m
     1 held
-Deployment a-name-as-people-give-them  Current  60m  never
+Deployment a-name-as-people-give-them  Current  60m
     12 held, 3 learned, 2 accepted, 40 free
 `)
 }

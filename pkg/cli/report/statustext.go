@@ -41,7 +41,7 @@ import (
 type StatusText struct {
 	StatusView
 	Output
-	// All also lists resources and fields that need nothing, and the events.
+	// All also lists resources and fields that need nothing, the objects that the resources own, and the events.
 	All bool
 }
 
@@ -241,37 +241,97 @@ func (t *StatusText) resources() {
 	}
 }
 
-// table prints the rows, and below each row its message.
+// tableRow is a row of the table, with the text below it.
+type tableRow struct {
+	cells   []string
+	style   terminal.Style
+	stem    string // the prefix of the lines below it
+	narrow  string // the text of the last two columns, if the table is too wide for them
+	message string
+}
+
+// table prints the resources and the objects that they own, and below each row its message. If the table is too wide,
+// the last two columns are below the rows:
+//
+//	RESOURCE                 HEALTH      AGE
+//	Service web              Current     60s
+//	    corrected 5m ago; 2 held, 9 free
+//	Deployment web           InProgress  60s
+//	│   7 held, 15 free
+//	│ ! Progressing: Available: 0/2
+//	└─ ReplicaSet web-1      InProgress  60s
+//	   └─ Pod web-1-x        InProgress  60s
+//	        ! Unschedulable
 func (t *StatusText) table(shown []ResourceView) {
 	if len(shown) == 0 {
 		return
 	}
-	rows := [][]string{{"RESOURCE", "HEALTH", "AGE", "CORRECTED", "FIELDS"}}
-	for _, r := range shown {
-		age, corrected := "-", "never"
-		if r.Created != "" {
-			age = strings.TrimSuffix(t.since(r.Created), " ago")
-		}
-		if r.LastCorrection != "" {
-			corrected = t.since(r.LastCorrection)
-		}
-		rows = append(rows, []string{files.NameOf(r.id, t.Application.Namespace), terminal.Visible(r.Health), age, corrected, countsText(r.Counts)})
+	rows := []tableRow{{cells: []string{"RESOURCE", "HEALTH", "AGE", "CORRECTED", "FIELDS"}, style: terminal.Bold}}
+	for i, r := range shown {
+		rows = append(rows, t.row(r, shown[:i]))
+		rows = append(rows, t.ownedRows(r.Owned, "")...)
 	}
 	t.line("")
 	lines, fits := t.aligned(rows)
-	for i, line := range lines {
-		if i == 0 {
-			t.line(t.Palette.Paint(terminal.Bold, line))
-			continue
-		}
-		r := shown[i-1]
-		t.line(t.Palette.Paint(healthStyle(r), line))
+	for i, row := range rows {
+		t.line(t.Palette.Paint(row.style, lines[i]))
 		if !fits {
-			t.wrapped("    ", countsText(r.Counts))
+			t.below(row.stem, "  ", row.narrow)
 		}
-		if r.Message != "" {
-			t.wrapped("  ! ", strings.TrimPrefix(r.Reason+": "+t.message(r, shown[:i-1]), ": "))
+		t.below(row.stem, "! ", row.message)
+	}
+}
+
+// row returns the row of a resource. above are the resources above it.
+func (t *StatusText) row(r ResourceView, above []ResourceView) tableRow {
+	corrected, counts := "never", countsText(r.Counts)
+	row := tableRow{style: healthStyle(r), stem: "  ", narrow: counts}
+	if r.LastCorrection != "" {
+		corrected = t.since(r.LastCorrection)
+		row.narrow = strings.TrimSuffix("corrected "+corrected+"; "+counts, "; ")
+	}
+	if len(r.Owned) > 0 {
+		row.stem = "│ "
+	}
+	row.cells = []string{files.NameOf(r.id, t.Application.Namespace), terminal.Visible(r.Health), t.age(r.Created), corrected, counts}
+	if r.Message != "" {
+		row.message = strings.TrimPrefix(r.Reason+": "+t.message(r, above), ": ")
+	}
+	return row
+}
+
+// ownedRows returns the rows of owned objects, and of all that these own. stem is the prefix of the rows.
+func (t *StatusText) ownedRows(owned []*OwnedObject, stem string) (rows []tableRow) {
+	for i, o := range owned {
+		first, below := stem+"├─ ", stem+"│  "
+		if i == len(owned)-1 {
+			first, below = stem+"└─ ", stem+"   "
 		}
+		row := tableRow{
+			cells: []string{first + files.NameOf(ResourceID(o.Resource), t.Application.Namespace), terminal.Visible(o.Health), t.age(o.Created)},
+			style: healthStyle(ResourceView{Health: o.Health}), stem: below + "  ", message: o.Message,
+		}
+		if len(o.Owned) > 0 {
+			row.stem = below + "│ "
+		}
+		rows = append(rows, row)
+		rows = append(rows, t.ownedRows(o.Owned, below)...)
+	}
+	return rows
+}
+
+// age returns the age of an object that was created at a time of the view, or "-" if there is no time.
+func (t *StatusText) age(created string) string {
+	if created == "" {
+		return "-"
+	}
+	return strings.TrimSuffix(t.since(created), " ago")
+}
+
+// below prints a text with a mark below a row. It prints nothing for an empty text.
+func (t *StatusText) below(stem, mark, text string) {
+	for _, line := range terminal.WrapItem(mark, terminal.Visible(text), t.Width-terminal.Length(stem)) {
+		t.line(stem + line)
 	}
 }
 
@@ -294,17 +354,24 @@ func (r ResourceView) nameless() string {
 	return strings.NewReplacer(r.id.String(), "", strconv.Quote(r.id.Name), "").Replace(r.Message)
 }
 
-// aligned returns the lines of a table. If they are too wide, it drops the last column from rows and returns
-// false. The caller then prints that column below each row.
-func (t *StatusText) aligned(rows [][]string) (lines []string, fits bool) {
-	lines = terminal.Aligned(rows)
+// narrowCells is the number of columns of a table that is too wide with all of them.
+const narrowCells = 3
+
+// aligned returns the lines of the rows, and whether all columns fit. If they do not, the lines have only the first
+// columns.
+func (t *StatusText) aligned(rows []tableRow) (lines []string, fits bool) {
+	cells := make([][]string, len(rows))
+	for i, row := range rows {
+		cells[i] = row.cells
+	}
+	lines = terminal.Aligned(cells)
 	if !slices.ContainsFunc(lines, func(line string) bool { return terminal.Length(line) > t.Width }) {
 		return lines, true
 	}
-	for i, row := range rows {
-		rows[i] = row[:len(row)-1]
+	for i, row := range cells {
+		cells[i] = row[:narrowCells]
 	}
-	return terminal.Aligned(rows), false
+	return terminal.Aligned(cells), false
 }
 
 // healthStyle returns the color of a resource's row.

@@ -8,6 +8,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
@@ -77,6 +78,8 @@ type ResourceView struct {
 	Counts map[plan.FieldState]int `json:"counts" yaml:"counts"`
 	// Fields has the observed fields, and the fields that have drifted.
 	Fields []plan.Field `json:"fields,omitempty" yaml:"fields,omitempty"`
+	// Owned has the objects that the resource owns: see AddOwned.
+	Owned []*OwnedObject `json:"owned,omitempty" yaml:"owned,omitempty"`
 
 	// The unexported fields are for the text, which needs more than programs get.
 	id     manifest.ID
@@ -86,6 +89,15 @@ type ResourceView struct {
 	unread bool
 	// selected is true for an object that spec.select matches.
 	selected bool
+}
+
+// OwnedObject is an object that a resource owns, or that another owned object owns.
+type OwnedObject struct {
+	Resource plan.ViewResource `json:"resource" yaml:"resource"`
+	Health   string            `json:"health" yaml:"health"`
+	Message  string            `json:"message,omitempty" yaml:"message,omitempty"`
+	Created  string            `json:"created,omitempty" yaml:"created,omitempty"`
+	Owned    []*OwnedObject    `json:"owned,omitempty" yaml:"owned,omitempty"`
 }
 
 // EventView is one event.
@@ -218,6 +230,12 @@ func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, li
 	if r.Health == "" {
 		r.Health = "Unknown"
 	}
+}
+
+// ResourceID returns the identity of a resource in a view. A malformed apiVersion has no group.
+func ResourceID(r plan.ViewResource) manifest.ID {
+	gv, _ := schema.ParseGroupVersion(r.APIVersion)
+	return manifest.ID{Group: gv.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
 // pruneText returns the message about an object that is no longer desired, or "".

@@ -26,10 +26,10 @@ func TestTextsOfAStatusAreEscaped(t *testing.T) {
 	d := files.Decision{Subject: files.Subject{Application: app}, Plan: &plan.Plan{}}
 	v := StatusOf(d)
 	v.Next = Advise(d, v, "holdfast")
+	v.Resources[0].Owned = []*OwnedObject{{Resource: plan.ViewResource{Kind: erase, Name: erase}, Health: erase, Message: erase}}
 	v.Events = []EventView{{Time: erase, Reason: erase, Message: "a" + erase}}
 	var out bytes.Buffer
 	require.NoError(t, (&StatusText{StatusView: v, Output: Output{Width: 80, Now: now}, All: true}).Print(&out))
 	require.NoError(t, (&Differences{Decision: d, Output: Output{Width: 80, Now: now}}).Print(&out))
-	require.NoError(t, (&TreeText{Output: Output{Width: 80, Now: now}}).Print(&out, &Branch{name: "web", Health: erase, Message: erase}))
 	assert.NotContains(t, out.String(), "\x1b")
 }

@@ -14,9 +14,9 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// A kind can be missing in a tree because the user lacks a right, or because the API server has failed. Only the first
+// A kind of owned objects can be missing because the user lacks a right, or because the API server has failed. Only the first
 // is for an administrator to solve.
-func TestWarningsOfATreeNameTheCause(t *testing.T) {
+func TestWarningsOfOwnedObjectsNameTheCause(t *testing.T) {
 	status := func(code int, reason, message string) string {
 		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, message)
 	}
