@@ -77,7 +77,7 @@ var elsewhere = map[string]string{
 }
 
 // knownCommand returns a usage error for an unknown command, with a suggestion: a similar name, or the name
-// that other tools use. It suggests no hidden command, except below a hidden command.
+// that other tools use. It suggests no hidden command.
 //
 //	holdfast apply   there is no command "apply": did you mean submit?
 //	holdfast staus   there is no command "staus": did you mean status?
@@ -87,7 +87,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	}
 	names := make([]string, 0, len(cmd.Commands()))
 	for _, command := range cmd.Commands() {
-		if command.IsAvailableCommand() || cmd.Hidden {
+		if command.IsAvailableCommand() {
 			names = append(names, command.Name())
 		}
 	}

@@ -20,9 +20,9 @@ resources with a built-in template, and TOSCA templates.`
 func newAuthorCommand(name string, streams Streams) *cobra.Command {
 	return group("author", "Print and check schemas and templates", reflow(authorLong),
 		newAuthorSchemaCommand(name, streams),
-		renderCommand(streams).build(name),
-		translateCommand(streams).build(name),
-		toscaCommand(streams).build(name),
+		newRenderCommand(name, streams),
+		newTranslateCommand(name, streams),
+		newTOSCACommand(name, streams),
 	)
 }
 
@@ -81,8 +81,8 @@ type authorSchemaFlags struct {
 	fromLive, effective bool
 }
 
-// newAuthorSchemaCommand returns one command for four tasks, which replace four former commands. The flags of all
-// tasks are registered together, so options must reject those of another task.
+// newAuthorSchemaCommand returns one command for four tasks. The flags of all tasks are registered together, so options
+// must reject those of another task.
 func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
 	f := &authorSchemaFlags{target: connection.NewTarget()}
 	return command{
@@ -138,7 +138,7 @@ func (f *authorSchemaFlags) options(streams Streams, args []string) (runner, err
 	case checks:
 		o := &f.check
 		o.streams, o.manifests, o.connection = streams, f.manifests, f.target.Connection
-		err := o.check("O", "f")
+		err := o.check()
 		return o, err
 	}
 	o := &schemaDefaultOptions{streams: streams, manifests: f.manifests}

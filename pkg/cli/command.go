@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"strings"
 
@@ -22,8 +21,6 @@ type command struct {
 	// out the status 1, and the status 2 has the meaning that most commands share.
 	statuses []string
 	args     cobra.PositionalArgs // checks the number of arguments; nil: any number
-	// instead is the command that replaces this one, if its name is a former one.
-	instead string
 	// flags registers the flags other than those of connection, which are registered before.
 	flags func(*pflag.FlagSet)
 	// options validates flags and arguments without sending any request.
@@ -62,9 +59,6 @@ func (c command) build(name string) *cobra.Command {
 		Use: c.use, Short: c.short, Long: reflow(examples(name, c.long) + exitStatuses(c.statuses)), Args: c.args,
 		Example: examples(name, c.example),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.instead != "" {
-				hint(cmd.ErrOrStderr(), cmd.CommandPath(), name, c.instead)
-			}
 			options, err := c.options(args)
 			if err != nil {
 				return &terminal.UsageError{Command: cmd.CommandPath(), Err: err}
@@ -73,9 +67,6 @@ func (c command) build(name string) *cobra.Command {
 		},
 		ValidArgsFunction:     c.complete.cobra(),
 		DisableFlagsInUseLine: true,
-	}
-	if c.instead != "" {
-		cmd.Hidden, cmd.Long, cmd.Example = true, deprecation(name, c.instead), ""
 	}
 	if c.takesFiles {
 		cmd.ValidArgsFunction = nil
@@ -110,22 +101,6 @@ func exitStatuses(meanings []string) string {
 		text += fmt.Sprintf("\n  %d  an error, also one in the flags", terminal.StatusFailed)
 	}
 	return text
-}
-
-// deprecate returns the command as a former name of another one.
-func (c command) deprecate(instead string) command {
-	c.instead = instead
-	return c
-}
-
-// deprecation returns the help of a former command.
-func deprecation(name, instead string) string {
-	return fmt.Sprintf("Deprecated: use `%s %s`.", name, instead)
-}
-
-// hint prints the command that replaces a former one.
-func hint(w io.Writer, former, name, instead string) {
-	fmt.Fprintf(w, "note: `%s` is deprecated: use `%s %s`\n", former, name, instead)
 }
 
 // flagCompleters returns the completers of all flags that have one.

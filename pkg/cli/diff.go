@@ -70,7 +70,7 @@ const diffExample = `
     echo "no: status $?"
 `
 
-// diffOptions are the options of `diff` and of the former command `plan`.
+// diffOptions are the options of `diff`.
 //
 //	arguments and flags       Application  live objects  status
 //	NAME                      cluster      cluster       stored
@@ -88,8 +88,6 @@ type diffOptions struct {
 	target  connection.Target
 	palette terminal.Palette
 	print   terminal.Printer // nil: text output
-	// planning is set if the exit status does not depend on differences.
-	planning bool
 }
 
 func newDiffCommand(name string, streams Streams) *cobra.Command {
@@ -100,28 +98,6 @@ func newDiffCommand(name string, streams Streams) *cobra.Command {
 		long:  diffLong, example: diffExample,
 		statuses: []string{"no difference", "something differs", "an error, also one in the flags or in the Application"},
 		args:     atMost(1), flags: o.add, options: o.options, complete: o.target.Named, connection: o.target.Connection,
-	}.build(name)
-}
-
-// newPlanCommand returns the former name of `diff -o yaml`, whose exit status does not depend on differences.
-// Scripts that used its exit status keep working: it is 0 with and without differences.
-func newPlanCommand(name string, streams Streams) *cobra.Command {
-	o := &diffOptions{streams: streams, target: connection.NewTarget(), color: "never", planning: true}
-	return command{
-		use: "plan NAME | plan -f FILE... [--live FILE...]", instead: "diff -o yaml",
-		args: atMost(1),
-		flags: func(flags *pflag.FlagSet) {
-			o.target.Add(flags)
-			flags.StringVarP(&o.output, "output", "o", "yaml", "`yaml|json`: output format")
-		},
-		options: func(args []string) (runner, error) {
-			if o.target.InFiles() && len(args) > 0 {
-				return nil, connection.ErrNotWithFiles(args[0])
-			}
-			return o.options(args)
-		},
-		complete:   o.target.Named,
-		connection: o.target.Connection,
 	}.build(name)
 }
 
@@ -214,7 +190,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if different && !o.planning {
+	if different {
 		return &terminal.Exit{Status: terminal.StatusDifferent}
 	}
 	return nil

@@ -8,7 +8,7 @@ type Group struct {
 }
 
 // Groups returns all commands by purpose, in the order of the help. The README lists the commands in this way;
-// `author` and former commands have no group.
+// `author` has no group.
 func Groups() []Group {
 	root := NewCommand("holdfast", Streams{})
 	var groups []Group

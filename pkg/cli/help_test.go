@@ -40,7 +40,7 @@ func TestHelpFitsAnOldTerminal(t *testing.T) {
 	}
 }
 
-// Users find a command faster if there are few. Former names do not count.
+// Users find a command faster if there are few.
 func TestFewCommands(t *testing.T) {
 	root := NewCommand("holdfast", Streams{})
 	top, leaves := 0, 0

@@ -60,12 +60,10 @@ changed it, or if its original value is not recorded; the command lists it.
 //	command                                     function
 //	hold|free web deploy/web PATH, or with -f   run
 //	hold|free deploy/web PATH                   runObject
-//	free web ... --restore|--leave, release     runRelease
-//	hold web (former)                           modeOptions.run
+//	free web ... --restore|--leave              runRelease
 type editOptions struct {
 	streams   Streams
 	free      bool
-	isRelease bool // set for the former command `release`
 	release   releaseFlags
 	policy    v1alpha1.ReleasePolicy // from release; "" if the values of released fields are not chosen
 	target    connection.Target      // the Application; run sets its name if the first argument is an object
@@ -80,7 +78,7 @@ type editOptions struct {
 	paths       []string             // as the user typed them; "*" for all fields
 }
 
-// newHoldCommand returns the command `hold`, and its former use `hold NAME` as `mode NAME hold`.
+// newHoldCommand returns the command `hold`.
 func newHoldCommand(name string, streams Streams) *cobra.Command {
 	o := &editOptions{streams: streams, target: connection.NewTarget()}
 	return o.editing(command{
@@ -94,7 +92,7 @@ func newHoldCommand(name string, streams Streams) *cobra.Command {
 	}, name)
 }
 
-// newFreeCommand returns the command `free`. With --restore or --leave it replaces the former command `release`.
+// newFreeCommand returns the command `free`.
 func newFreeCommand(name string, streams Streams) *cobra.Command {
 	o := &editOptions{streams: streams, free: true, target: connection.NewTarget()}
 	return o.editing(command{
@@ -118,8 +116,8 @@ var errWaitForFree = errors.New("--wait is for --restore and --leave: add one of
 
 var errNoPath = errors.New("no path given: give PATH, for example spec.replicas")
 
-// editing completes a command that changes which fields are held. Both commands and the former one have the same
-// arguments, so their completion and validation are shared.
+// editing completes a command that changes which fields are held. Both commands have the same arguments, so their
+// completion and validation are shared.
 func (o *editOptions) editing(c command, name string) *cobra.Command {
 	c.flags = func(flags *pflag.FlagSet) {
 		o.target.Add(flags)
@@ -129,41 +127,34 @@ func (o *editOptions) editing(c command, name string) *cobra.Command {
 			o.ruleFlags.add(flags)
 		}
 		o.write.add(flags, "the Application")
-		if !o.isRelease {
-			flags.StringVar(&o.application, "application", "", "`NAME`: Application of the object, with KIND/NAME first")
-		}
+		flags.StringVar(&o.application, "application", "", "`NAME`: Application of the object, with KIND/NAME first")
 	}
 	if !o.free {
 		c.completeFlags = map[string]completer{"mode": oneOf("hold", "push", "report", "absent"), "type": oneOf("set", "quantity")}
 	}
-	c.options = func(args []string) (runner, error) { return o.options(name, args) }
-	c.complete, c.connection = o.complete, o.target.Connection
+	c.options, c.complete, c.connection = o.options, o.complete, o.target.Connection
 	return c.build(name)
 }
 
 // options returns the runner that the arguments and flags select. An object is recognized by its slash: a name of an
 // Application has none. With -f, the first argument is always an object of the file.
-func (o *editOptions) options(program string, args []string) (runner, error) {
+func (o *editOptions) options(args []string) (runner, error) {
 	isObject := len(args) > 0 && strings.Contains(args[0], "/") && !o.target.InFiles()
 	switch {
-	case isObject && !o.isRelease:
+	case isObject:
 		return runnerFunc(o.runObject), o.parseObject(args)
 	case o.application != "":
 		return nil, errors.New("--application is for an object without NAME: give KIND/NAME first, and omit NAME or -f")
-	case o.isRelease || o.release.given():
+	case o.release.given():
 		return runnerFunc(o.runRelease), o.parseRelease(args)
 	}
-	err := o.parse(args)
-	if len(args) == 1 && err != nil && !o.free && !o.target.InFiles() && o.target.Name != "" {
-		return o.holding(program, args[0])
-	}
-	return runnerFunc(o.run), err
+	return runnerFunc(o.run), o.parse(args)
 }
 
 // parse validates the arguments and flags of an edit of an Application.
 //
 //	hold                      no Application given, or its file
-//	hold web                  no object given: see holding for the former meaning
+//	hold web                  no object given
 //	hold web deploy/web       no path given
 //	free --wait web cm/x a    --wait needs --restore or --leave
 func (o *editOptions) parse(args []string) (err error) {

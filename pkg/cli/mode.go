@@ -50,8 +50,6 @@ type modeOptions struct {
 	mode v1alpha1.Mode
 	// yes is true if the user is not asked.
 	yes bool
-	// isHold is set for the former command `hold NAME`, in which the object may be missing.
-	isHold bool
 }
 
 // newModeCommand returns the command `mode`. Its values are accepted in any case, because the field has Hold and
@@ -83,26 +81,6 @@ func newModeCommand(name string, streams Streams) *cobra.Command {
 	}.build(name)
 }
 
-// newObserveCommand returns the former name of `mode NAME observe`.
-func newObserveCommand(name string, streams Streams) *cobra.Command {
-	return changing(command{use: "observe NAME", instead: "mode NAME observe"}, streams, change{}, "",
-		func(o change) runner { return &modeOptions{change: o, mode: v1alpha1.ModeObserve} }).build(name)
-}
-
-// holding returns the options of `hold NAME`, the former name of `mode NAME hold`, which asked no question. The
-// arguments are those of `hold`, which then lacks KIND/NAME. A flag for fields means that the user forgot the
-// object.
-func (o *editOptions) holding(program, name string) (*modeOptions, error) {
-	if o.write.isDry() || o.ruleFlags.given() {
-		return nil, errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH")
-	}
-	hint(o.streams.Err, program+" hold NAME", program, "mode NAME hold")
-	return &modeOptions{
-		change: change{connection: o.target.Connection, streams: o.streams, name: name, write: writeFlags{dryRun: connection.Send}},
-		mode:   v1alpha1.ModeHold, yes: true, isHold: true,
-	}, nil
-}
-
 // run changes nothing, and reports that, if the Application already has the mode. A user is only asked before
 // Holdfast begins to write. An Application that another object controls, for example a Mysql, cannot be edited: its
 // owner would restore the mode.
@@ -117,8 +95,6 @@ func (o *modeOptions) run(ctx context.Context) error {
 		return fmt.Errorf("%w; `holdfast suspend %s -n %s` stops all writes", owned, app.Name, app.Namespace)
 	case owned != nil:
 		return owned
-	case !observes && o.isHold:
-		return errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH; Application " + app.Name + " is already held")
 	case observes == (o.mode == v1alpha1.ModeObserve):
 		return o.patch(ctx, c, map[bool]string{true: "is already observe-only", false: "is already held"}[observes])
 	case observes:

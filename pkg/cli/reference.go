@@ -23,7 +23,7 @@ Install ` + "`holdfast`" + ` as ` + "`kubectl-holdfast`" + ` to call it as ` + "
 Output has colors on a terminal only, and not if ` + "`NO_COLOR`" + ` is set. Values of Secrets are masked.
 
 Exit status 0 is success, and 2 an error, for example in the flags. A section lists the other statuses of its command. ` + "`holdfast help COMMAND`" + ` has
-more examples. The flags ` + "`--filename`, `--manifest` and `--observer-schema`" + ` take a file, a directory, a URL, or ` + "`-`" + ` for standard input. You can repeat them.
+more examples. The flags ` + "`--filename` and `--observer-schema`" + ` take a file, a directory, a URL, or ` + "`-`" + ` for standard input. You can repeat them.
 
 `
 
@@ -152,7 +152,6 @@ func commandList(b *bytes.Buffer, root *cobra.Command) {
 }
 
 // commandsBelow returns all visible commands of a program, grouped by purpose. Commands without a group are last.
-// Former commands are hidden, and left out.
 func commandsBelow(cmd *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	add := func(group string) {

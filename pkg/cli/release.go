@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
@@ -46,15 +45,6 @@ func (f releaseFlags) parse() (v1alpha1.ReleasePolicy, error) {
 		return v1alpha1.ReleaseRestore, f.wait.Check()
 	}
 	return v1alpha1.ReleaseLeave, f.wait.Check()
-}
-
-// newReleaseCommand returns the former name of `free --leave` and `free --restore`.
-func newReleaseCommand(name string, streams Streams) *cobra.Command {
-	o := &editOptions{streams: streams, free: true, target: connection.NewTarget(), isRelease: true}
-	cmd := o.editing(command{use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", instead: "free --restore|--leave"}, name)
-	cmd.Flags().BoolVar(&o.release.leave, "keep", false, "leave the fields as they are")
-	cmd.Flags().Lookup("keep").Hidden = true // the former name of --leave
-	return cmd
 }
 
 // parseRelease validates the arguments and flags of `free --leave` and `free --restore`. Without a path, all fields are

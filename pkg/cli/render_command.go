@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/builtin"
@@ -39,8 +40,7 @@ type renderOptions struct {
 	application bool
 }
 
-// renderCommand returns the specification, from which the command with the former name is built, too.
-func renderCommand(streams Streams) command {
+func newRenderCommand(name string, streams Streams) *cobra.Command {
 	o := &renderOptions{streams: streams, print: terminal.PrintYAML}
 	return command{
 		use:   "render -f FILE... [-o yaml|json|application]",
@@ -49,7 +49,7 @@ func renderCommand(streams Streams) command {
 		statuses: []string{"printed", "", "an error, also one in the flags or in the custom resource"},
 		args:     noArguments, flags: o.add, options: o.options,
 		completeFlags: map[string]completer{"output": oneOf("yaml", "json", "application")},
-	}
+	}.build(name)
 }
 
 func (o *renderOptions) add(flags *pflag.FlagSet) {

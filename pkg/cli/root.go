@@ -207,7 +207,6 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 		}
 	}
 	root.AddCommand(newAuthorCommand(name, streams))
-	root.AddCommand(formerCommands(name, streams)...)
 }
 
 // newHelpCommand returns cobra's help command with another error for unknown commands.

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,9 +38,6 @@ func (f *ruleFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.valueType, "type", "", "`TYPE`: set (hold list elements by their values, and keep those of other clients) or quantity (1Gi equals 1024Mi)")
 	flags.StringArrayVar(&f.keys, "keys", nil, "`KEY`: map key that other clients may not add; * matches any text; can be repeated")
 }
-
-// given reports whether any of the flags is set.
-func (f *ruleFlags) given() bool { return !reflect.DeepEqual(*f, ruleFlags{}) }
 
 // held returns the rule that applies to the paths. The engine validates it later, with the manifest. It combines all
 // flags without a check: the engine rejects, for example, a minimum together with a pattern, and names the item of

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -17,24 +14,6 @@ import (
 type schemaDefaultOptions struct {
 	streams   Streams
 	manifests files.ManifestFlags
-}
-
-// newSchemaDefaultCommand returns the former name of `author schema -f`.
-func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
-	o := &schemaDefaultOptions{streams: streams}
-	return command{
-		use: "default -f FILE...", instead: "author schema -f FILE",
-		args: noArguments,
-		flags: func(flags *pflag.FlagSet) {
-			o.manifests.Add(flags, "filename", "f", "manifests or an Application")
-			o.manifests.AddKustomize(flags)
-			files.AddRecursive(flags, &o.manifests)
-		},
-		options: func([]string) (runner, error) {
-			err := o.check()
-			return o, err
-		},
-	}.build(name)
 }
 
 // check returns an error if no manifests are given.

@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 
-	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -15,18 +13,6 @@ import (
 type schemaRenderOptions struct {
 	streams Streams
 	target  connection.Target
-}
-
-// newSchemaRenderCommand returns the former name of `author schema --effective`.
-func newSchemaRenderCommand(name string, streams Streams) *cobra.Command {
-	f := connection.NewTarget()
-	return command{
-		use: "render NAME | -f FILE...", instead: "author schema --effective",
-		args: atMost(1), flags: f.Add,
-		options:    func(args []string) (runner, error) { return schemaRendering(f, streams, args) },
-		complete:   f.Named,
-		connection: f.Connection,
-	}.build(name)
 }
 
 // schemaRendering returns the options for one Application.

@@ -6,9 +6,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
@@ -27,25 +24,6 @@ type schemaSuggestOptions struct {
 	connection connection.Flags
 	live       connection.LiveFlags
 	manifests  files.ManifestFlags
-}
-
-// newSchemaSuggestCommand returns the former name of `author schema --from-live`.
-func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
-	o := &schemaSuggestOptions{streams: streams, connection: connection.NewFlags()}
-	return command{
-		use: "suggest (KIND/NAME... | -f FILE... | -l LABELS)", instead: "author schema --from-live",
-		flags: func(flags *pflag.FlagSet) {
-			o.manifests.Add(flags, "filename", "f", "manifests of existing objects, or an Application")
-			o.manifests.AddKustomize(flags)
-			files.AddRecursive(flags, &o.manifests)
-			o.live.Add(flags)
-		},
-		options: o.options,
-		complete: func(ctx context.Context, _ []string, typed string) []string {
-			return o.connection.Objects(ctx, nil, typed)
-		},
-		connection: o.connection,
-	}.build(name)
 }
 
 // options adds the objects that arguments name, and returns an error if they are invalid.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/cli/connection"
@@ -19,35 +18,12 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// schemaValidateOptions are the options to check schemas. schema and manifests are the flags -O and -f; the former
-// command calls them -f and -m.
+// schemaValidateOptions are the options to check schemas. schema and manifests are the flags -O and -f.
 type schemaValidateOptions struct {
 	streams           Streams
 	schema, manifests files.ManifestFlags
 	strict, cluster   bool
 	connection        connection.Flags
-}
-
-// newSchemaValidateCommand returns the former name of `author schema -O`.
-func newSchemaValidateCommand(name string, streams Streams) *cobra.Command {
-	o := &schemaValidateOptions{streams: streams, connection: connection.NewFlags()}
-	return command{
-		use: "validate -f SCHEMA... -m MANIFEST...", instead: "author schema -f MANIFEST -O SCHEMA",
-		args: noArguments, flags: o.add,
-		options: func([]string) (runner, error) {
-			err := o.check("f", "m")
-			return o, err
-		},
-		connection: o.connection,
-	}.build(name)
-}
-
-func (o *schemaValidateOptions) add(flags *pflag.FlagSet) {
-	o.schema.Add(flags, "filename", "f", "observer schema")
-	o.manifests.Add(flags, "manifest", "m", "the manifests of its objects, or an Application")
-	o.manifests.AddKustomize(flags)
-	files.AddRecursive(flags, &o.schema, &o.manifests)
-	o.addStrict(flags)
 }
 
 // addStrict registers the flags about the fields of kinds.
@@ -56,18 +32,16 @@ func (o *schemaValidateOptions) addStrict(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.cluster, "cluster", false, "get the fields of the kinds from the API server")
 }
 
-// check returns an error if the files are not given. schema and manifests are the names of their flags.
-func (o *schemaValidateOptions) check(schema, manifests string) error {
+// check returns an error if the files are not given.
+func (o *schemaValidateOptions) check() error {
 	if err := errors.Join(o.schema.Check(), o.manifests.Check()); err != nil {
 		return err
 	}
 	switch {
-	case !o.schema.Given():
-		return errors.New("no observer schema given: give its file with -" + schema)
 	case !o.manifests.Given():
-		return errors.New("no manifests given: give their files with -" + manifests + ", or a kustomization with -k")
+		return errors.New("no manifests given: give their files with -f, or a kustomization with -k")
 	case o.schema.FromStdin() && o.manifests.FromStdin():
-		return fmt.Errorf("standard input can be read only once: give a file to -%s or -%s", schema, manifests)
+		return errors.New("standard input can be read only once: give a file to -O or -f")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/cli/files"
@@ -36,15 +37,14 @@ type toscaValidateOptions struct {
 	print    terminal.Printer // nil: text output
 }
 
-// toscaCommand returns the specification, from which the command with the former name is built, too.
-func toscaCommand(streams Streams) command {
+func newTOSCACommand(name string, streams Streams) *cobra.Command {
 	o := &toscaValidateOptions{streams: streams}
 	return command{
 		use: "tosca FILE|URL|-...", short: "Find the errors of templates and archives",
 		long: toscaValidateLong, example: toscaValidateExample,
 		statuses: []string{"no errors, perhaps warnings", "", "errors, also in the flags or files"},
 		args:     atLeast("FILE"), takesFiles: true, flags: o.add, options: o.options,
-	}
+	}.build(name)
 }
 
 func (o *toscaValidateOptions) add(flags *pflag.FlagSet) {

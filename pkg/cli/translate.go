@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -41,15 +42,14 @@ type translateOptions struct {
 	file     string
 }
 
-// translateCommand returns the specification, from which the command with the former name is built, too.
-func translateCommand(streams Streams) command {
+func newTranslateCommand(name string, streams Streams) *cobra.Command {
 	o := &translateOptions{streams: streams}
 	return command{
 		use: "translate FILE|URL|- [--input NAME=VALUE]...", short: "Translate a TOSCA template or CSAR into manifests",
 		long: translateLong, example: translateExample,
 		statuses: []string{"printed", "", "an error, also one in the flags or in the template"},
 		args:     exactly("FILE"), takesFiles: true, flags: o.add, options: o.options,
-	}
+	}.build(name)
 }
 
 func (o *translateOptions) add(flags *pflag.FlagSet) {
