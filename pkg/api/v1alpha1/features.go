@@ -40,7 +40,7 @@ var releases = []release{{
 		fields[].hold fields[].hold[].path fields[].hold[].minimum fields[].hold[].maximum fields[].hold[].oneOf
 		fields[].hold[].pattern fields[].hold[].rule
 		fields[].hold[].mode fields[].hold[].mode=hold fields[].hold[].mode=seed fields[].hold[].mode=push
-		fields[].hold[].mode=report fields[].hold[].mode=watch fields[].hold[].mode=absent
+		fields[].hold[].mode=report fields[].hold[].mode=absent
 		fields[].hold[].type fields[].hold[].type=set fields[].hold[].type=quantity
 		fields[].hold[].keys fields[].hold[].keys.hold fields[].hold[].keys.free
 		healthCheckExprs healthCheckExprs[].apiVersion healthCheckExprs[].kind

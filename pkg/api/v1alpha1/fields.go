@@ -134,9 +134,9 @@ type HeldField struct {
 	FreeKeys []string `json:"-"`
 }
 
-// HeldMode specifies when the controller writes a field. watch is the former name of report.
+// HeldMode specifies when the controller writes a field.
 //
-// +kubebuilder:validation:Enum=hold;push;report;watch;absent
+// +kubebuilder:validation:Enum=hold;push;report;absent
 type HeldMode string
 
 // HeldType declares how the values of a field are compared.

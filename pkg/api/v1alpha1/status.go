@@ -376,7 +376,7 @@ type AcceptedField struct {
 	Kept bool `json:"kept,omitempty"`
 }
 
-// ReportedField is a field that has drifted and is not written now: its mode is watch, the Application is in
+// ReportedField is a field that has drifted and is not written now: its mode is report, the Application is in
 // observe-only mode, or the field is contested.
 type ReportedField struct {
 	Resource ResourceReference `json:"resource"`
