@@ -34,8 +34,6 @@ type Entry struct {
 	Leaves []string `json:"leaves"`
 	// PendingClaims are the leaves that it will hold when their current holders release them.
 	PendingClaims []string `json:"pending,omitempty"`
-	// Wants is the key of PendingClaims before v0.1.0. It is read for one version.
-	Wants []string `json:"wants,omitempty"`
 	// raw is the JSON from which the entry was read, so that entries of other Applications are kept unchanged.
 	raw []byte
 }
@@ -45,13 +43,10 @@ func (h *Entry) UnmarshalJSON(raw []byte) error {
 	type plain Entry
 	var read plain
 	err := json.Unmarshal(raw, &read)
-	if read.PendingClaims == nil {
-		read.PendingClaims = read.Wants
-	}
 	// One path that is not normalized makes the whole entry invalid: its leaves could not be compared.
 	isOther := func(path string) bool { return !IsLeaf(path) }
 	if err == nil && read.UID != "" && !slices.ContainsFunc(slices.Concat(read.Leaves, read.PendingClaims), isOther) {
-		read.Wants, read.raw = nil, slices.Clone(raw)
+		read.raw = slices.Clone(raw)
 		*h = Entry(read)
 	}
 	return nil
@@ -125,9 +120,9 @@ func IsHeldByOthers(app *v1alpha1.Application, live map[string]any) bool {
 // WithApplication returns the value of the annotation with the claims and pending claims of an Application, in place
 // of its earlier ones. It does not change its arguments. Equal inputs give the same text, because the annotation is
 // held like any field.
-func (h Holders) WithApplication(app *v1alpha1.Application, leaves, wants []string) string {
+func (h Holders) WithApplication(app *v1alpha1.Application, leaves, pending []string) string {
 	// Leaves is never null here: null would claim all leaves.
-	own := Entry{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...), PendingClaims: wants}
+	own := Entry{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...), PendingClaims: pending}
 	slices.Sort(own.Leaves)
 	if h = maps.Clone(h); h == nil {
 		h = Holders{}

@@ -17,7 +17,6 @@ import (
 
 	_ "holdfast.dev/holdfast/internal/repeatable"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -662,16 +661,5 @@ func TestASharedParentIsRemovedByTheLastHolder(t *testing.T) {
 				assert.NotContains(t, c.live, "data")
 			}
 		})
-	}
-}
-
-func TestThePreviousKeyOfPendingClaimsIsRead(t *testing.T) {
-	for _, key := range []string{"pending", "wants"} {
-		live := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-			v1alpha1.AnnotationHolders: `{"default/one":{"uid":"u","leaves":[],"` + key + `":["data.a"]}}`,
-		}}}
-		holders := claim.ListHolders(config, live)
-		require.Len(t, holders, 1)
-		assert.Equal(t, []string{"data.a"}, holders[0].PendingClaims, key)
 	}
 }

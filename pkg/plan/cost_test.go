@@ -51,7 +51,7 @@ func TestManagedFieldsAreReadOnce(t *testing.T) {
 			owned[fmt.Sprint("f:key", i)] = map[string]any{}
 			w.set("added", "data", fmt.Sprint("default", i))
 		}
-		w.set([]any{map[string]any{"manager": "holdfast", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:data": owned}}}, "metadata", "managedFields")
+		w.set([]any{map[string]any{"manager": "holdfast:default/shop", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:data": owned}}}, "metadata", "managedFields")
 		w.edit("ownership: Share\nmanifest: []")
 		return w
 	}), 8.0)

@@ -30,7 +30,7 @@ func TestALeafIsContestedAfterFiveCorrections(t *testing.T) {
 	w.round()
 	var fields any
 	require.NoError(t, yaml.Unmarshal([]byte(`
-- {manager: holdfast, operation: Update, time: '2026-01-01T00:00:00Z', fieldsV1: {'f:data': {'f:mode': {}, 'f:level': {}}}}
+- {manager: 'holdfast:default/shop', operation: Update, time: '2026-01-01T00:00:00Z', fieldsV1: {'f:data': {'f:mode': {}, 'f:level': {}}}}
 - {manager: kubectl-edit, operation: Update, time: '2025-01-01T00:00:00Z', fieldsV1: {'f:data': {'f:mode': {}}}}
 - {manager: their-operator, operation: Update, time: '2026-01-02T00:00:00Z', fieldsV1: {'f:data': {'f:mode': {}}}}
 `), &fields))
@@ -68,7 +68,7 @@ func TestWeAreNotOurOwnOpponent(t *testing.T) {
 	w.round()
 	var fields any
 	require.NoError(t, yaml.Unmarshal([]byte(`
-- {manager: holdfast, operation: Update, time: '2026-01-01T00:00:00Z', fieldsV1: {'f:data': {'f:mode': {}, 'f:level': {}}}}
+- {manager: 'holdfast:default/shop', operation: Update, time: '2026-01-01T00:00:00Z', fieldsV1: {'f:data': {'f:mode': {}, 'f:level': {}}}}
 `), &fields))
 	w.set(fields, "metadata", "managedFields")
 	fight(w, 5)

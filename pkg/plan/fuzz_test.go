@@ -77,7 +77,7 @@ func FuzzShared(f *testing.F) {
 	const entry = `{"default/shop":{"uid":"app-1","leaves":["data.a"]},"default/other":%s}`
 	for _, other := range []string{
 		`null`, `{}`, `7`, `[]`, `"text"`, `{"uid":"app-2"}`, `{"uid":"app-2","leaves":null}`, `{"uid":"app-2","leaves":[""]}`, `{"uid":"app-2","leaves":["."]}`,
-		`{"uid":"app-2","leaves":["*"]}`, `{"uid":"app-2","leaves":["labels[*]","data"]}`, `{"uid":"app-2","wants":["","data.a"]}`, `{"uid":"app-2","pending":["","data.a"]}`, `{"uid":7,"leaves":[null]}`,
+		`{"uid":"app-2","leaves":["*"]}`, `{"uid":"app-2","leaves":["labels[*]","data"]}`, `{"uid":"app-2","pending":["","data.a"]}`, `{"uid":7,"leaves":[null]}`,
 		`{"uid":"app-2","leaves":["data.a"],"handed":[{"path":"data.b","value":"evil","held":["absent"]}],"of":"u-9"}`,
 	} {
 		text := fmt.Sprintf(entry, other)

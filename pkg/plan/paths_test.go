@@ -146,7 +146,7 @@ func (s server) world(t *testing.T) *world {
 		s.Serve(o["spec"])
 		o["spec"] = observertest.WithoutEmptyLists(o["spec"])
 		o["metadata"].(map[string]any)["managedFields"] = []any{
-			map[string]any{"manager": v1alpha1.FieldManager, "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}},
+			map[string]any{"manager": v1alpha1.FieldManagerOf("default", "shop"), "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}},
 		}
 	}
 	return w

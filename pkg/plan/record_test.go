@@ -144,7 +144,7 @@ func TestWhatIsRemovedAfterwards(t *testing.T) {
 	w.respond = func(o map[string]any) { // the response lists no other field manager
 		fields := map[string]any{"f:spec": map[string]any{"f:key1": map[string]any{}, "f:part": map[string]any{"f:key3": map[string]any{}}}}
 		set(o, []any{map[string]any{
-			"manager": v1alpha1.FieldManager, "operation": "Update", "apiVersion": "example.com/v1", "fieldsType": "FieldsV1", "fieldsV1": fields,
+			"manager": v1alpha1.FieldManagerOf("default", "shop"), "operation": "Update", "apiVersion": "example.com/v1", "fieldsType": "FieldsV1", "fieldsV1": fields,
 		}}, "metadata", "managedFields")
 	}
 	w.round()

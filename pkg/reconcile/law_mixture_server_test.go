@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/internal/observertest"
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	kubernetes "holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -110,7 +109,7 @@ func (t oneTarget) Get(context.Context, kubernetes.Location) (map[string]any, er
 
 func (t oneTarget) Create(_ context.Context, _ kubernetes.Location, body map[string]any) (map[string]any, error) {
 	defer t.guard()
-	object, err := t.at.write(v1alpha1.FieldManager, body, false)
+	object, err := t.at.write(t.at.manager(), body, false)
 	t.at.sends("create", jsonOf(body["spec"]), err)
 	return object, err
 }
@@ -137,7 +136,7 @@ func (o *oneObject) patch(verb string, ops any, dry bool) (object map[string]any
 	if !applies {
 		err = errGuard()
 	} else {
-		object, err = o.write(v1alpha1.FieldManager, after, dry)
+		object, err = o.write(o.manager(), after, dry)
 	}
 	o.sends(verb, withoutTests(ops), err)
 	return object, err

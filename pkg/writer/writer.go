@@ -235,7 +235,7 @@ func (x *Index) OnlyApplicationsWrote(path *observer.Path) bool {
 	})
 }
 
-// isManager reports whether a field manager belongs to an Application, or is the common name of earlier versions.
+// isManager reports whether a field manager belongs to an Application.
 func isManager(app *v1alpha1.Application, manager string) bool {
-	return v1alpha1.IsFieldManagerOf(manager, app.Namespace, app.Name)
+	return manager == v1alpha1.FieldManagerOf(app.Namespace, app.Name)
 }

@@ -58,7 +58,7 @@ func TestOfDifference(t *testing.T) {
 		},
 		{
 			name:    "unknown if only the Application owns a foreign value",
-			managed: `[{manager: holdfast, time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: creator, time: 0, fields: {'f:data': {}}}]`,
+			managed: `[{manager: 'holdfast:shop/web', time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: creator, time: 0, fields: {'f:data': {}}}]`,
 			events:  2, path: "key", desired: "held", observed: "theirs",
 		},
 		{

@@ -22,13 +22,7 @@ func FieldManagerOf(namespace, name string) string {
 	return manager[:longestManager-len(digest)-1] + "~" + digest
 }
 
-// IsFieldManagerOf reports whether a field manager belongs to an Application: by the Application's own
-// name, or by the common name that older versions used.
-func IsFieldManagerOf(manager, namespace, name string) bool {
-	return manager == FieldManager || manager == FieldManagerOf(namespace, name)
-}
-
-// IsFieldManager reports whether a field manager belongs to any Application.
+// IsFieldManager reports whether a field manager belongs to any Application, or to the controller.
 func IsFieldManager(manager string) bool {
 	return manager == FieldManager || strings.HasPrefix(manager, FieldManager+":")
 }

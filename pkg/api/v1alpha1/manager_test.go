@@ -16,7 +16,4 @@ func TestFieldManagerOf(t *testing.T) {
 	assert.Len(t, one, 128)
 	assert.NotEqual(t, one, other)
 	assert.True(t, strings.HasPrefix(one, "holdfast:shop/aaa"))
-	assert.True(t, v1alpha1.IsFieldManagerOf(one, "shop", long))
-	assert.True(t, v1alpha1.IsFieldManagerOf("holdfast", "shop", "web"), "of an older version")
-	assert.False(t, v1alpha1.IsFieldManagerOf("holdfast:shop/web", "shop", "web2"))
 }

@@ -64,7 +64,7 @@ const (
 	SliceFinalizer = "holdfast.dev/slice"
 	// Finalizer prevents the deletion of an Application until its resources are deleted or released.
 	Finalizer = "holdfast.dev/resources"
-	// FieldManager is the field manager for writes to Applications. Older versions also used it for the
-	// objects of Applications: see FieldManagerOf.
+	// FieldManager is the field manager for writes to the objects of this API. The objects of an Application
+	// have another one: see FieldManagerOf.
 	FieldManager = "holdfast"
 )
