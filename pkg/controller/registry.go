@@ -50,7 +50,7 @@ type registry struct {
 // newRegistry returns an empty registry with a new queue, which has metrics of the name "applications".
 func newRegistry(now func() time.Time) *registry {
 	return &registry{
-		queue:    worker.NewQueue[types.NamespacedName]("applications"),
+		queue:    worker.NewQueue("applications", namespaceOf),
 		now:      now,
 		names:    map[types.UID]types.NamespacedName{},
 		memories: map[types.UID]*memory{},

@@ -12,7 +12,7 @@ import (
 // While there is drift to correct, postponed status reports are written one at a time. An Application
 // whose report has to wait is requeued later.
 func TestReportsDoNotCompeteWithCorrections(t *testing.T) {
-	r := &registry{changed: map[types.UID]struct{}{"another": {}, "one more": {}}, queue: worker.NewQueue[types.NamespacedName]("")}
+	r := &registry{changed: map[types.UID]struct{}{"another": {}, "one more": {}}, queue: worker.NewQueue("", namespaceOf)}
 	defer r.queue.ShutDown()
 	named := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 	queued := func() (names []string) {

@@ -24,13 +24,16 @@ func rests(atRest func()) (busy, stop func()) {
 	return func() { timer.Reset(restAfter) }, func() { timer.Stop() }
 }
 
+// namespaceOf returns the group of an Application in the queue.
+func namespaceOf(key types.NamespacedName) string { return key.Namespace }
+
 // work reconciles Applications until the context ends, and returns after the running reconciles and calls have ended.
 // The context of a call ends with that of the loop, so the last Wait is short.
 func (c *Controller) work(ctx context.Context) {
 	busy, stop := rests(c.options.AtRest)
 	defer stop()
 	loop := worker.Loop[types.NamespacedName]{
-		Queue: c.registry.queue, Workers: c.options.Concurrency, Handle: c.reconcile, Logger: c.applications.loggerFor,
+		Queue: c.registry.queue, Group: namespaceOf, Workers: c.options.Concurrency, Handle: c.reconcile, Logger: c.applications.loggerFor,
 		OnHandled: func(key types.NamespacedName, err error, took time.Duration) {
 			c.options.Metrics.reconciled(err, took)
 			c.templates.Handled(key)

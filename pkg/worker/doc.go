@@ -5,6 +5,8 @@
 // for the state of one key. A key that is added while it is handled is handled again afterwards, so no change is
 // missed.
 //
-//	loop := worker.Loop[string]{Queue: worker.NewQueue[string]("names"), Workers: 4, Handle: handle, Logger: logger}
+// Groups of keys, such as namespaces, take turns, and a group whose keys run for a long time leaves places to the others.
+//
+//	loop := worker.Loop[string]{Queue: worker.NewQueue("names", group), Group: group, Workers: 4, Handle: handle, Logger: logger}
 //	loop.Run(ctx)
 package worker

@@ -19,8 +19,11 @@ import (
 type Loop[K comparable] struct {
 	// Queue is shut down when the context of Run ends. Keys that are added afterwards are dropped.
 	Queue workqueue.TypedRateLimitingInterface[K]
-	// Workers is the number of keys that are handled concurrently.
+	// Workers is the number of places: see places.
 	Workers int
+	// Group returns the group of a key, such as its namespace. It is that of the queue. If it is nil, all places have
+	// the same rights, and no more than Workers keys are handled concurrently.
+	Group func(key K) string
 	// Handle handles a key. It returns the time after which to handle it again, or 0. After an error the
 	// queue determines the time; after ErrOutdated it is very short.
 	Handle func(ctx context.Context, key K) (after time.Duration, err error)
@@ -45,15 +48,20 @@ type Loop[K comparable] struct {
 // because the watch can be interrupted.
 var ErrOutdated = errors.New("the object has changed in the meantime")
 
-// NewQueue returns a queue that retries failed keys after 50 ms, with exponential backoff up to 5 minutes.
-// The limit is per key. The default rate limiter would also limit all keys together to ten per second.
-func NewQueue[K comparable](name string) workqueue.TypedRateLimitingInterface[K] {
-	return newQueue[K](name, nil)
+// NewQueue returns a queue in which groups of keys take turns; without groups, keys keep their order. It retries failed keys after 50 ms, with exponential
+// backoff up to 5 minutes. The limit is per key. The default rate limiter would also limit all keys together to ten per
+// second.
+func NewQueue[K comparable](name string, group func(K) string) workqueue.TypedRateLimitingInterface[K] {
+	return newQueue(name, group, nil)
 }
 
 // newQueue uses the given metrics provider, or that of the process if it is nil.
-func newQueue[K comparable](name string, metrics workqueue.MetricsProvider) workqueue.TypedRateLimitingInterface[K] {
-	keys := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Name: name, MetricsProvider: metrics})
+func newQueue[K comparable](name string, group func(K) string, metrics workqueue.MetricsProvider) workqueue.TypedRateLimitingInterface[K] {
+	config := workqueue.TypedQueueConfig[K]{Name: name, MetricsProvider: metrics}
+	if group != nil {
+		config.Queue = &turns[K]{group: group, waiting: map[string][]K{}}
+	}
+	keys := workqueue.NewTypedWithConfig(config)
 	retries := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Name: name, Queue: keys, MetricsProvider: metrics})
 	return queue[K]{
 		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter[K](), workqueue.TypedRateLimitingQueueConfig[K]{DelayingQueue: retries}),
@@ -105,11 +113,15 @@ func (l *Loop[K]) Run(ctx context.Context) {
 	defer abandon()
 	context.AfterFunc(ctx, l.Queue.ShutDown)
 	var workers sync.WaitGroup
-	for range l.Workers {
+	p := &places[K]{group: l.Group, limit: l.Workers, groups: map[string]*group[K]{}}
+	p.start = func() {
 		workers.Go(func() {
-			for l.next(ctx, working) {
+			for l.next(ctx, working, p) {
 			}
 		})
+	}
+	for range l.Workers {
+		p.start()
 	}
 	workers.Wait()
 }
@@ -133,23 +145,37 @@ func (l *Loop[K]) draining(ctx context.Context) (context.Context, context.Cancel
 	}
 }
 
-// next handles one key. It returns false when the queue is shut down. ctx ends with the loop, working after Drain. After
-// a panic of Logger or OnHandled, the key is handled again.
-func (l *Loop[K]) next(ctx, working context.Context) (more bool) {
+// next handles one key, and the keys of its group that waited for it. It returns false when the queue is shut down, or
+// the worker has given its place away.
+func (l *Loop[K]) next(ctx, working context.Context, p *places[K]) (more bool) {
 	key, shutdown := l.Queue.Get()
 	if shutdown {
 		return false
 	}
+	if l.Group == nil {
+		l.handleKey(ctx, working, key)
+		return true
+	}
+	more = true
+	for t := p.begin(key); t != nil; {
+		l.handleKey(ctx, working, key)
+		key, t, more = p.end(t)
+	}
+	return more
+}
+
+// handleKey handles a key, and adds it to the queue again if necessary. ctx ends with the loop, working after Drain.
+// After a panic of Logger or OnHandled, the key is handled again.
+func (l *Loop[K]) handleKey(ctx, working context.Context, key K) {
 	defer l.Queue.Done(key)
 	defer func() {
 		if r := recover(); r != nil {
 			_ = PanicError(ctx, r)
 			l.Queue.AddRateLimited(key)
-			more = true
 		}
 	}()
 	if ctx.Err() != nil {
-		return true // the next process handles the remaining keys
+		return // the next process handles the remaining keys
 	}
 	logger := l.Logger(ctx, key)
 	begun := time.Now()
@@ -170,7 +196,6 @@ func (l *Loop[K]) next(ctx, working context.Context) (more bool) {
 			l.Queue.AddAfter(key, after)
 		}
 	}
-	return true
 }
 
 // outdated converts ErrOutdated to a delay, which grows with each consecutive ErrOutdated of the key. It returns

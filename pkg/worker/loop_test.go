@@ -56,7 +56,7 @@ func TestKeyIsRequeued(t *testing.T) {
 		{"that asks for more", func(func()) (time.Duration, error) { return time.Minute, nil }, []string{"a is forgotten", "a comes after 1m0s"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			queue := &noted{TypedRateLimitingInterface: NewQueue[string]("")}
+			queue := &noted{TypedRateLimitingInterface: NewQueue[string]("", nil)}
 			working, end := context.WithCancel(t.Context())
 			defer end()
 			loop := Loop[string]{
@@ -64,7 +64,7 @@ func TestKeyIsRequeued(t *testing.T) {
 				Handle: func(context.Context, string) (time.Duration, error) { return row.handle(end) },
 			}
 			queue.Add("a")
-			assert.True(t, loop.next(t.Context(), working))
+			assert.True(t, loop.next(t.Context(), working, nil))
 			assert.Equal(t, row.said, queue.said)
 			assert.Zero(t, queue.Len(), "no key is handled again at once")
 		})
@@ -79,17 +79,17 @@ func TestKeyWhoseLoggerOrResultPanics(t *testing.T) {
 		"logger": {Handle: handle, Logger: func(context.Context, string) klog.Logger { panic("no") }},
 		"result": {Handle: handle, Logger: logger, OnHandled: func(string, error, time.Duration) { panic("no") }},
 	} {
-		queue := &noted{TypedRateLimitingInterface: NewQueue[string]("")}
+		queue := &noted{TypedRateLimitingInterface: NewQueue[string]("", nil)}
 		loop.Queue = queue
 		queue.Add("a")
-		assert.True(t, loop.next(t.Context(), t.Context()), name)
+		assert.True(t, loop.next(t.Context(), t.Context(), nil), name)
 		assert.Equal(t, []string{"a waits"}, queue.said, name)
 	}
 }
 
 // While a watch is interrupted, all keys are outdated.
 func TestOutdatedKeyBacksOff(t *testing.T) {
-	queue, outdated := &noted{TypedRateLimitingInterface: NewQueue[string]("")}, true
+	queue, outdated := &noted{TypedRateLimitingInterface: NewQueue[string]("", nil)}, true
 	loop := Loop[string]{
 		Queue: queue, Logger: func(context.Context, string) klog.Logger { return klog.Logger{} },
 		OnHandled: func(_ string, err error, _ time.Duration) { assert.NoError(t, err, "it is no failure") },
@@ -104,7 +104,7 @@ func TestOutdatedKeyBacksOff(t *testing.T) {
 		queue.said = nil
 		for range times {
 			queue.Add("a")
-			loop.next(t.Context(), t.Context())
+			loop.next(t.Context(), t.Context(), nil)
 		}
 		return slices.DeleteFunc(queue.said, func(s string) bool { return s == "a is forgotten" })
 	}
@@ -153,7 +153,7 @@ func (c *counted) NewRetriesMetric(string) workqueue.CounterMetric { return c }
 
 func TestOnlyErrorsCountAsRetries(t *testing.T) {
 	metrics := &counted{MetricsProvider: silent{}}
-	queue := newQueue[string]("test", metrics)
+	queue := newQueue[string]("test", nil, metrics)
 	handled, fail := make(chan string), true
 	loop := Loop[string]{
 		Queue: queue, Workers: 1, Logger: func(context.Context, string) klog.Logger { return logr.Discard() },

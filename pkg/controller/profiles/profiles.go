@@ -104,7 +104,7 @@ const (
 // New returns the loop; Run starts it. wake must not block, and must not call the Profiles.
 func New(client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, wake func([]types.UID)) *Profiles {
 	return &Profiles{
-		client: client, mapper: mapper, now: now, wake: wake, queue: worker.NewQueue[string]("profiles"),
+		client: client, mapper: mapper, now: now, wake: wake, queue: worker.NewQueue[string]("profiles", nil),
 		registry: registry{known: map[string]parsedProfile{}, wanted: map[types.UID]interest{}, counts: objectCounts{of: map[types.UID]versionCount{}}},
 	}
 }

@@ -80,13 +80,16 @@ type key struct {
 	types.NamespacedName
 }
 
+// namespaceOf returns the group of a key in the queue. It is empty for a kind.
+func namespaceOf(k key) string { return k.Namespace }
+
 // workers limits how many custom resources are handled at the same time. Each worker waits for one request
 // at a time.
 const workers = 4
 
 // New returns the loop; Run starts it. all are the templates, with different kinds.
 func New(c Controller, client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, all []template.Template, selection cluster.Selection) *Templates {
-	t := &Templates{c: c, client: client, mapper: mapper, now: now, queue: worker.NewQueue[key]("templates")}
+	t := &Templates{c: c, client: client, mapper: mapper, now: now, queue: worker.NewQueue("templates", namespaceOf)}
 	t.selection.Store(&selection)
 	for _, one := range all {
 		t.kinds = append(t.kinds, &kind{Template: one})
@@ -101,7 +104,7 @@ func (t *Templates) Run(ctx context.Context) {
 		t.queue.Add(key{kind: kind})
 	}
 	loop := worker.Loop[key]{
-		Queue: t.queue, Workers: min(workers, workers*len(t.kinds)), Handle: t.handle,
+		Queue: t.queue, Group: namespaceOf, Workers: min(workers, workers*len(t.kinds)), Handle: t.handle,
 		Logger: func(ctx context.Context, k key) klog.Logger {
 			return klog.FromContext(ctx).WithValues("kind", k.kind.Kind().Kind, "resource", k.String())
 		},
