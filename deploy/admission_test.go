@@ -108,6 +108,10 @@ func TestUpdateAdmission(t *testing.T) {
 		{"the annotation of a callback", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/completed: "2026-01-01T00:00:00Z"}}}`, false},
 		{"the record before the first create", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/kinds: ConfigMap.v1.}}}`, false},
 		{"a change of the record of its objects", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/creating: eA==}}}`, false},
+		{"the confirmation of deletions", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/confirm-deletions: "1"}}}`, false},
+		{"the decision to orphan the objects", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/orphan: "true"}}}`, false},
+		{"the finalizer that orphans the objects", "hfapp/theirs", `{metadata: {finalizers: [orphan]}}`, false},
+		{"another finalizer", "hfapp/theirs", `{metadata: {finalizers: [example.com/wait]}}`, true},
 		{"a change of the spec", "hfapp/theirs", `{spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}}`, false},
 		{"a change to another ServiceAccount", "hfapp/ours", `{spec: {serviceAccountName: admin}}`, false},
 		{"a change of a spec with a permitted ServiceAccount", "hfapp/ours", `{spec: {suspend: true}}`, true},
@@ -124,6 +128,32 @@ func TestUpdateAdmission(t *testing.T) {
 				return
 			}
 			assert.ErrorContains(t, err, "may not impersonate")
+		})
+	}
+}
+
+func TestDeleteAdmission(t *testing.T) {
+	w := newWriter(t, "deployer")
+	kubectl(t, w.cluster, "", "create", "role", "deleter", "--verb=delete", "--resource=applications.holdfast.dev", "--namespace="+w.namespace)
+	kubectl(t, w.cluster, "", "create", "rolebinding", "deleter", "--role=deleter", "--user=alice", "--namespace="+w.namespace)
+	w.cluster.AwaitRight(t, w.name, testcluster.Right{Verb: "delete", Resource: "applications.holdfast.dev", Namespace: w.namespace})
+	kubectl(t, w.cluster, w.application("theirs", ""), "create", "--filename=-")
+	kubectl(t, w.cluster, w.application("ours", "serviceAccountName: deployer"), "create", "--filename=-")
+	for _, row := range []struct {
+		name, object, cascade string
+		allowed               bool
+	}{
+		{"that orphans its objects", "hfapp/theirs", "orphan", false},
+		{"in the background", "hfapp/theirs", "background", true},
+		{"that orphans objects of a permitted ServiceAccount", "hfapp/ours", "orphan", true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			err := w.do("", "delete", row.object, "--cascade="+row.cascade, "--wait=false")
+			if row.allowed {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, "may not impersonate the ServiceAccount holdfast-applier")
 		})
 	}
 }
