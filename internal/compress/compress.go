@@ -3,9 +3,7 @@ package compress
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -62,10 +60,9 @@ func Encode(text []byte) []byte {
 	return append(make([]byte, 0, frame.Len()), frame.Bytes()...)
 }
 
-// Decode returns the text of a frame of Encode, or of a gzip stream as versions before v0.1.0 wrote it. It returns an
-// error if the text is longer than limit.
+// Decode returns the text of a frame of Encode. It returns an error if the text is longer than limit.
 func Decode(frame []byte, limit int) ([]byte, error) {
-	text, err := decode(frame, limit)
+	text, err := decoder().DecodeAll(frame, nil)
 	if err == nil && len(text) > limit {
 		err = fmt.Errorf("it has more than %d MiB", limit>>20)
 	}
@@ -73,15 +70,4 @@ func Decode(frame []byte, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("decompressing: %w", err)
 	}
 	return text, nil
-}
-
-func decode(frame []byte, limit int) ([]byte, error) {
-	if !bytes.HasPrefix(frame, []byte{0x1f, 0x8b}) {
-		return decoder().DecodeAll(frame, nil)
-	}
-	r, err := gzip.NewReader(bytes.NewReader(frame))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(r, int64(limit)+1))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // IsCascadeOrphan reports whether the client that deleted an Application requested to orphan its objects. The
-// finalizer shows that in this version, and the annotation shows it for an earlier version.
+// finalizer shows that, and the annotation after the garbage collector has removed the finalizer.
 func IsCascadeOrphan(app *v1alpha1.Application) bool {
 	_, was := app.Annotations[v1alpha1.AnnotationOrphan]
 	return was || slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
@@ -95,9 +95,8 @@ func isMarkedAdopted(live map[string]any) bool {
 }
 
 // WasAdopted reports whether an object of the Application existed before the Application: its annotation or
-// the inventory shows it. An inventory without the origin was written by a version that did not record it. Then
-// an object that is older than the Application counts as adopted. It does not check that the Application owns the
-// object.
+// the inventory shows it. If neither does, for example after the status was lost, an object that is older than the
+// Application counts as adopted. It does not check that the Application owns the object.
 func WasAdopted(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	if isMarkedAdopted(live) {
 		return true

@@ -39,9 +39,9 @@ func Faults(in Input) []error {
 	return faults
 }
 
-// validate returns the validation errors of a schema, in its order. Errors that earlier versions did not detect become
-// warnings if the spec was already accepted. late has these warnings. They follow the spec: errors of the
-// whole schema, then those of each item, then those of spec.fields.
+// validate returns the validation errors of a schema, in its order. Late errors become warnings if this generation of
+// the spec was accepted before. late has these warnings. They follow the spec: errors of the whole schema, then those of
+// each item, then those of spec.fields.
 // Source: docs/semantics.md, "What is refused".
 func (e entries) validate(app *v1alpha1.Application) (faults []error, late []string) {
 	faults = slices.Concat(e.unread, e.unfit)

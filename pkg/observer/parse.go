@@ -20,8 +20,7 @@ type ValidationError struct {
 	// Path of the field inside the schema; empty for the whole schema.
 	Path    string
 	Message string
-	// Late is true for an error that earlier versions did not report. It is only a warning for a spec that
-	// an earlier version accepted.
+	// Late is true for an error that is only a warning if this generation of the spec was accepted before.
 	Late bool
 }
 

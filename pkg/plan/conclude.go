@@ -313,11 +313,14 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 // not begun, it also keeps the record: if the resource becomes desired again, fields that were dropped
 // since then are removed.
 func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, problem *Problem) {
+	status := old.status
 	if r := old.previous; r != nil && r.Entry != nil && manifest.NestedString(live, "metadata", "deletionTimestamp") == "" {
 		// MaxInt appends the record, because the object has no position among the desired resources.
 		c.extra = append(c.extra, extra{math.MaxInt, r})
+		if r.Created { // the annotation only has states with default schemas
+			status.Schema = v1alpha1.SchemaDefault
+		}
 	}
-	status := old.status
 	status.Reason, status.Message, status.Remedy = v1alpha1.ReasonDeleting, problem.Message, problem.Remedy.OrNil()
 	if v1alpha1.InfoForReason(problem.Reason).Pruned {
 		status.Reason = problem.Reason

@@ -1,8 +1,6 @@
 package plan_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
@@ -245,20 +243,4 @@ func TestOnlyWhatIsNamedIsDeletedWithoutARecord(t *testing.T) {
 		p, _ := w.round()
 		assert.Equal(t, plan.Delete, p.Changes[0].Action)
 	})
-	t.Run("an annotation of an older version names what it has", func(t *testing.T) {
-		w := newWorld(t, settings)
-		w.die(true)
-		w.app.Annotations[v1alpha1.AnnotationCreating] = packed(t, `[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}]`)
-		assert.Equal(t, plan.Delete, w.retire().Changes[0].Action)
-	})
-}
-
-func packed(t *testing.T, states string) string {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err := w.Write([]byte(states))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	return base64.StdEncoding.EncodeToString(b.Bytes())
 }

@@ -380,25 +380,6 @@ func TestNothingIsDeletedWithoutWriting(t *testing.T) {
 	}
 }
 
-// TestPendingDeletionsOfAnEarlierVersion checks that the maximum applies to the deletions that an earlier
-// version, without a maximum, has not begun yet.
-func TestPendingDeletionsOfAnEarlierVersion(t *testing.T) {
-	w := givenObjects(t, 12)
-	w.apply(named("a", 0, 2))
-	w.round()
-	w.app.Status.Deletions = nil
-	for i := range w.app.Status.Resources {
-		if r := &w.app.Status.Resources[i]; r.Reason != "" {
-			r.Reason, r.Message, r.Remedy = v1alpha1.ReasonDeleting, "will be deleted", nil
-		}
-	}
-	p, _ := w.round()
-	assert.Len(t, w.live, 12)
-	w.confirm(unconfirmedDigest(p))
-	w.round()
-	assert.Len(t, w.live, 2)
-}
-
 func TestTheDeletionOfAnApplicationHasNoMaximum(t *testing.T) {
 	w := givenObjects(t, 12)
 	w.apply(nil)

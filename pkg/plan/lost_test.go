@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// An older version drops a packed record. The list elements that the API server added are then unknown.
+// If the record is lost, the list elements that the API server added are unknown.
 func TestALostRecordCutsNothing(t *testing.T) {
 	w := newWorld(t, "manifest: [{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot}, imagePullSecrets: [{name: a}]}]")
 	w.respond = func(object map[string]any) {

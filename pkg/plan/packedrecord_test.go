@@ -129,7 +129,7 @@ func TestAPlanHasItsStatusAtAnySize(t *testing.T) {
 func TestAnEntryInAFormThatIsNotKnown(t *testing.T) {
 	before := "manifest:" + fmt.Sprintf(deployment, 0)
 	without := strings.Replace(before, "web-0, labels: {app: web}}", "web-0}", 1)
-	for _, form := range []string{"", `"as desired"`, `["as desired",3]`, `{"form":2}`} {
+	for _, form := range []string{"", `"text"`, `["text",3]`, `{"form":2}`} {
 		w := newWorld(t, before)
 		w.round()
 		w.quiet()

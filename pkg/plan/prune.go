@@ -204,5 +204,5 @@ func (p *pruner) releaseObject(old *pruneCandidate) {
 // isNamed reports whether the annotation holdfast.dev/creating names an object that is not in the inventory.
 func (p *pruner) isNamed(id manifest.ID) bool {
 	app := p.in.Application
-	return record.ReadPendingCreates(app.Annotations[v1alpha1.AnnotationCreating]).Has(id, app.Namespace, p.in.Kinds)
+	return record.ReadPendingCreates(app.Annotations[v1alpha1.AnnotationCreating]).Has(id)
 }

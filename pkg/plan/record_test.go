@@ -246,18 +246,3 @@ func TestAValueThatWasNeverWritten(t *testing.T) {
 		})
 	}
 }
-
-// Earlier versions recorded every leaf as null.
-func TestRecordsWithNullLeavesAreRead(t *testing.T) {
-	w := newWorld(t, settingsOf+"{a: x}\nobserverSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: observed, learned: observed}}]")
-	w.round()
-	w.set("theirs", "data", "learned")
-	w.round()
-	assert.Equal(t, "theirs", get(w.stored(w.app.Status.LastAppliedManifest), "data", "learned"))
-	w.app.Status.MangledObserverSchema[0].Raw = []byte(strings.ReplaceAll(string(w.app.Status.MangledObserverSchema[0].Raw), `"observed"`, "null"))
-	w.set("other", "data", "learned")
-	w.round()
-	assert.Equal(t, "theirs", get(w.only(), "data", "learned"))
-	assert.Equal(t, "observed", get(w.stored(w.app.Status.MangledObserverSchema), "data", "learned"))
-	w.quiet()
-}

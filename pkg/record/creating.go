@@ -36,15 +36,10 @@ func ReadPendingCreates(text string) (pending PendingCreates) {
 	if err != nil {
 		return PendingCreates{}
 	}
-	if utiljson.Unmarshal(raw, &pending.States) == nil {
-		return pending // an earlier version wrote it, without names
-	}
 	var tree map[string]any // integers are int64 in it
 	if utiljson.Unmarshal(raw, &tree) != nil {
 		return PendingCreates{}
 	}
-	// The failed decoding above may have left something.
-	pending = PendingCreates{}
 	pending.States, _ = tree["states"].([]any)
 	objects, _ := tree["objects"].([]any)
 	for _, name := range objects {
@@ -55,15 +50,8 @@ func ReadPendingCreates(text string) (pending PendingCreates) {
 	return pending
 }
 
-// Has reports whether the annotation names an object. Earlier versions wrote only the states, without the names.
-// namespace is the Application's.
-func (a PendingCreates) Has(id manifest.ID, namespace string, types intent.Kinds) bool {
-	return slices.Contains(a.Objects, Identity(id)) || slices.ContainsFunc(a.States, func(state any) bool {
-		desired, _ := state.(map[string]any)
-		of, ok := manifest.Identify(desired, namespace, types)
-		return ok && of == id
-	})
-}
+// Has reports whether the annotation names an object.
+func (a PendingCreates) Has(id manifest.ID) bool { return slices.Contains(a.Objects, Identity(id)) }
 
 // Pack encodes the value as compressed JSON in base64. It drops the last states until the value fits into
 // room, in bytes. If the value without states does not fit, Pack returns "". The receiver's States are not changed.

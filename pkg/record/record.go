@@ -51,7 +51,11 @@ func Read(app *v1alpha1.Application, types intent.Kinds, known func(i int) (map[
 		if i < len(app.Status.MangledObserverSchema) {
 			r.Entry = decodeEntry(app.Status.MangledObserverSchema[i], id, rendered)
 		}
-		r.settleOrigin(types)
+		// Dropped fields can be removed only under a default schema: see delta.Input.Prune.
+		if r.Entry != nil && r.Status != nil {
+			r.Entry.Default = r.Status.Schema == v1alpha1.SchemaDefault
+			r.Entry.Follows = r.Status.Schema == v1alpha1.SchemaFields
+		}
 		records[id] = r
 	}
 	return records
@@ -83,24 +87,6 @@ func decodeEntry(item runtime.RawExtension, id manifest.ID, known *observer.Sche
 		return nil
 	}
 	return entry
-}
-
-// settleOrigin sets whether the schema is a default one: the inventory reports it, or, if it does not, the
-// schema has exactly the fields of the desired state. Dropped fields can be removed only then: see
-// delta.Input.Prune.
-func (r *Record) settleOrigin(types intent.Kinds) {
-	if r.Entry == nil {
-		return
-	}
-	if r.Status != nil && r.Status.Schema != "" {
-		r.Entry.Default = r.Status.Schema == v1alpha1.SchemaDefault
-		r.Entry.Follows = r.Status.Schema == v1alpha1.SchemaFields
-		return
-	}
-	// Earlier versions did not record the origin, and may have written default schemas without types.
-	object := manifest.Object{ID: r.ID, APIVersion: r.Entry.APIVersion, Content: r.Desired}
-	plain := observer.DefaultEntry(object)
-	r.Entry.Default = plain.SameFields(r.Entry) || plain.Typed(types.Type(object.GVK())).SameFields(r.Entry)
 }
 
 // ByID returns the inventory entries by object. They point into the inventory, and are not copies.

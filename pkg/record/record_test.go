@@ -76,7 +76,6 @@ func TestPendingCreatesFitIntoTheirRoom(t *testing.T) {
 		assert.Empty(t, record.ReadPendingCreates(text))
 	}
 	a := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "a"}
-	assert.True(t, pending.Has(a, "default", intent.Offline()))
-	assert.True(t, record.PendingCreates{States: pending.States}.Has(a, "default", intent.Offline()))
-	assert.False(t, pending.Has(manifest.ID{Kind: "Secret", Namespace: "default", Name: "a"}, "default", intent.Offline()))
+	assert.True(t, pending.Has(a))
+	assert.False(t, pending.Has(manifest.ID{Kind: "Secret", Namespace: "default", Name: "a"}))
 }

@@ -67,7 +67,7 @@ func (s *ApplicationStatus) UnmarshalJSON(raw []byte) error {
 	}
 	var all compressedFields
 	if len(whole.Record) > 0 && Unpack(whole.Record, &all) == nil {
-		_ = all.unpackInto(&whole) // a record that is too large is ignored, too
+		whole.MangledObserverSchema, whole.LastAppliedManifest, whole.LastObservedManifest = all.MangledObserverSchema, all.LastAppliedManifest, all.LastObservedManifest
 	}
 	whole.Record = nil
 	*s = ApplicationStatus(whole)
@@ -100,34 +100,10 @@ func (s ApplicationStatus) Join(record []byte) (ApplicationStatus, error) {
 	if err := Unpack(record, &all); err != nil {
 		return s, err
 	}
-	whole := WholeStatus(s)
-	if err := all.unpackInto(&whole); err != nil {
-		return s, err
-	}
-	whole.Resources, whole.Services, whole.Outputs, whole.Accepted, whole.Contested, whole.Reported = all.Resources, all.Services, all.Outputs, all.Accepted, all.Contested, all.Reported
-	whole.RecordSlices = nil
-	return ApplicationStatus(whole), nil
-}
-
-func (p compressedFields) unpackInto(s *WholeStatus) error {
-	n := 0
-	for i := range p.LastAppliedManifest {
-		desired := p.LastAppliedManifest[i].Raw
-		n += len(desired)
-		if i < len(p.MangledObserverSchema) {
-			p.MangledObserverSchema[i].Raw = expandedSchema(p.MangledObserverSchema[i].Raw, desired)
-			n += len(p.MangledObserverSchema[i].Raw)
-		}
-		if i < len(p.LastObservedManifest) {
-			p.LastObservedManifest[i].Raw = expandedState(p.LastObservedManifest[i].Raw, desired)
-			n += len(p.LastObservedManifest[i].Raw)
-		}
-		if n > MaxRead {
-			return fmt.Errorf("reading a record: it has more than %d MiB", MaxRead>>20)
-		}
-	}
-	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = p.MangledObserverSchema, p.LastAppliedManifest, p.LastObservedManifest
-	return nil
+	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = all.MangledObserverSchema, all.LastAppliedManifest, all.LastObservedManifest
+	s.Resources, s.Services, s.Outputs, s.Accepted, s.Contested, s.Reported = all.Resources, all.Services, all.Outputs, all.Accepted, all.Contested, all.Reported
+	s.RecordSlices = nil
+	return s, nil
 }
 
 func pack(all any) ([]byte, error) {

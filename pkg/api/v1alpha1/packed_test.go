@@ -57,7 +57,7 @@ func TestASmallStatusIsWrittenAsItIs(t *testing.T) {
 }
 
 func TestARecordThatIsNoneIsNoRecord(t *testing.T) {
-	for _, record := range []string{"", "bm9uZQ==", "H4sIAAAAAAAA/6pWykktLlGyUlAqS8wpTVXSUVCqrAIAAAD//w=="} {
+	for _, record := range []string{"", "bm9uZQ=="} {
 		var status v1alpha1.ApplicationStatus
 		require.NoError(t, json.Unmarshal([]byte(`{"summary":"1/1","record":"`+record+`"}`), &status), record)
 		assert.Equal(t, v1alpha1.ApplicationStatus{Summary: "1/1"}, status)
