@@ -1,9 +1,11 @@
 package deploy_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -105,6 +107,15 @@ func TestControllersDivideTheApplications(t *testing.T) {
 	assert.NotEmpty(t, holder("holdfast-controller-b"))
 	assert.NotEqual(t, holder("holdfast-controller"), holder("holdfast-controller-b"))
 
+	assert.Equal(t, `{"observedGeneration":-1}`, kubectl(t, c, "", "get", "hfapp/three", "--output=jsonpath={.status}", in))
+	message, commands := checked(t, c, namespace)
+	assert.Equal(t, "no controller selects "+namespace+"/three: holdfast-controller selects the labels !holdfast.dev/controller, holdfast-controller-b selects the labels holdfast.dev/controller=b", message)
+	require.Len(t, commands, 2)
+	kubectl(t, c, "", strings.Fields(commands[1])[1:]...)
+	kubectl(t, c, "", "wait", "hfapp/three", "--for=condition=Ready", "--timeout=120s", in)
+	message, _ = checked(t, c, namespace)
+	assert.Regexp(t, "^.+ is the leader, active .+ ago; .+ is the leader, active .+ ago$", message)
+
 	first.Stop()
 	drift("one", "two")
 	awaitCorrected("two")
@@ -112,8 +123,29 @@ func TestControllersDivideTheApplications(t *testing.T) {
 	assert.Equal(t, "theirs", kubectl(t, c, "", "get", "configmap/one", "--output=jsonpath={.data.key}", in))
 	kubectl(t, c, "", "label", "hfapp/one", "holdfast.dev/controller=b", in)
 	awaitCorrected("one")
-	assert.Equal(t, `{"observedGeneration":-1}`, kubectl(t, c, "", "get", "hfapp/three", "--output=jsonpath={.status}", in), "no controller selects it")
 	second.AssertNothingWasForbidden()
+}
+
+// checked returns the message of `holdfast check` about the controllers, and the commands of the remedy.
+func checked(t *testing.T, c *testcluster.Cluster, namespace string) (message string, commands []string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), installed.Program(t, "holdfast"), "check", "--namespace="+namespace, "--output=json")
+	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
+	output, _ := command.Output() // it exits with 1 if a check fails
+	var found struct {
+		Checks []struct{ Check, Message, Remedy string }
+	}
+	require.NoError(t, json.Unmarshal(output, &found))
+	for _, one := range found.Checks {
+		if one.Check == "controller" {
+			for _, match := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(one.Remedy, -1) {
+				commands = append(commands, match[1])
+			}
+			return one.Message, commands
+		}
+	}
+	require.Fail(t, "there is no check of the controller")
+	return "", nil
 }
 
 // The test runs the program with --version: it parses its flags first, and needs no cluster.

@@ -21,10 +21,11 @@ import (
 const checkLong = `Check whether a cluster and a namespace are ready for Applications: the version of
 Kubernetes, the CRDs, the controller, when it was last active and whether it selects the
 namespace, its rights, the admission policy, your rights, and the ServiceAccounts whose
-rights are used. A remedy contains the command for the way in which Holdfast is
-installed: holdfast install, kubectl or Helm.
+rights are used. Exactly one controller must select each Application of the namespace. A
+remedy contains the command for the way in which Holdfast is installed: holdfast install,
+kubectl or Helm.
 
-With NAME or -f, it also checks whether the controller selects the Application and may
+With NAME or -f, it also checks whether one controller selects the Application and may
 watch the kinds, and whether the ServiceAccount may do what the Application needs. If you
 add -o, it checks nothing: it prints the ServiceAccount, and the smallest roles and bindings
 for the Application, which you can apply. Update them when the Application gets other

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -138,60 +136,30 @@ func (c checker) definitions(ctx context.Context) (message, remedy string, err e
 	return strings.Join(names, ", ") + ", same as in this program", "", nil
 }
 
-// controller returns when the controller was last active. With --leader-elect=false, there is no Lease: the check then
+// controller returns when each controller was last active. With --leader-elect=false, there is no Lease: the check then
 // fails, and its remedy names this case.
 func (c checker) controller(ctx context.Context) (message, remedy string, err error) {
-	at, name := c.found.namespace, c.found.lease()
-	start := fmt.Sprintf("Run `kubectl get deploy,pods,leases -n %s`, and read the log of the controller. With --leader-elect=false, the controller has no Lease", at)
-	lease, err := c.Own.Resource(leases).Namespace(at).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return "no controller found: there is no Lease " + at + "/" + name, start, nil
-	}
-	if err != nil {
-		return "", "", err
-	}
-	holder, trouble := c.holderOf(lease)
-	if trouble != "" {
-		return trouble, start, nil
+	var holders []string
+	for _, d := range c.found.deployed {
+		at, name := d.namespace(c.found.namespace), d.lease()
+		start := fmt.Sprintf("Run `kubectl get deploy,pods,leases -n %s`, and read the log of the controller. With --leader-elect=false, the controller has no Lease", at)
+		lease, err := c.Own.Resource(leases).Namespace(at).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return "no controller found: there is no Lease " + at + "/" + name, start, nil
+		}
+		if err != nil {
+			return "", "", err
+		}
+		holder, trouble := c.holderOf(lease)
+		if trouble != "" {
+			return trouble, start, nil
+		}
+		holders = append(holders, holder)
 	}
 	if message, remedy, err = c.unselected(ctx); err != nil || message != "" {
 		return message, remedy, err
 	}
-	return holder, "", nil
-}
-
-// unselected returns a message and a remedy if the controller does not select the given Applications, or without any
-// the namespace. Both are empty if it does.
-//
-//	watchNamespaces  selector  message
-//	shop             any       the controller does not select the namespace blog, only shop
-//	any              team=web  the controller does not select blog/cart: its selector is team=web
-func (c checker) unselected(ctx context.Context) (message, remedy string, err error) {
-	configuration, err := c.found.configuration(ctx, c.Cluster)
-	if err != nil {
-		return "", "", err
-	}
-	remedy = fmt.Sprintf("Change watchNamespaces or selector in the ConfigMap %s/%s, or the flags of the controller", c.found.namespace, controllerName)
-	selection, err := c.found.selection(configuration)
-	if err != nil {
-		return "the selection of the controller is invalid: " + err.Error(), remedy, nil //nolint:nilerr // the error is the finding
-	}
-	namespaces := []string{c.Namespace}
-	if len(c.apps) > 0 {
-		namespaces = nil
-	}
-	for _, r := range c.apps {
-		namespaces = append(namespaces, r.app.Namespace)
-		if !selection.Labels.Matches(labels.Set(r.app.Labels)) {
-			return fmt.Sprintf("the controller does not select %s/%s: its selector is %s", r.app.Namespace, r.app.Name, selection.Labels), remedy, nil
-		}
-	}
-	for _, namespace := range namespaces {
-		if len(selection.Namespaces) > 0 && !slices.Contains(selection.Namespaces, namespace) {
-			return fmt.Sprintf("the controller does not select the namespace %s, only %s", namespace, strings.Join(selection.Namespaces, ", ")), remedy, nil
-		}
-	}
-	return "", "", nil
+	return strings.Join(holders, "; "), "", nil
 }
 
 // holderOf describes the holder of a Lease, or returns the reason why there is none as trouble. One of them is

@@ -16,7 +16,6 @@ import (
 
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/pkg/cli/connection"
-	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -55,7 +54,8 @@ var (
 type installation struct {
 	namespace  string                     // of the controller
 	bound      string                     // the namespace in the binding of the definitions; empty if there is none
-	deployment *unstructured.Unstructured // of the controller; nil if there is none
+	deployment *unstructured.Unstructured // of the controller, or of the first of several; nil if there is none
+	deployed   []deployedController       // all controllers of the cluster; the first one can be outside the cluster
 	release    string                     // of Helm; empty if Helm is not used
 	releasedIn string                     // the namespace of the release
 	variant    string                     // directory below deploy
@@ -69,6 +69,7 @@ type installation struct {
 //	ClusterRoleBinding holdfast-definitions   namespace, bound, release
 //	ClusterRoleBinding holdfast-controller    variant: without it, the controller has rights in some namespaces
 //	Deployment holdfast-controller            deployment, variant, release, ours
+//	Deployments of all controllers            deployed, variant
 func findInstallation(ctx context.Context, c *connection.Cluster, namespace string) (installation, error) {
 	bindings := c.Own.Resource(clusterRoleBindings)
 	definitions, err := readable(ctx, bindings, definitionsName)
@@ -83,6 +84,9 @@ func findInstallation(ctx context.Context, c *connection.Cluster, namespace stri
 	found.deployment, err = readable(ctx, c.Own.Resource(deployments).Namespace(found.namespace), controllerName)
 	if err != nil {
 		return installation{}, c.Explained(err, "get", "Deployment "+found.namespace+"/"+controllerName)
+	}
+	if found.deployed, err = deployedControllers(ctx, c, found.deployment); err != nil {
+		return installation{}, err
 	}
 	found.variant = found.variantOf(everywhere != nil || found.bound == "")
 	for _, object := range []*unstructured.Unstructured{definitions, found.deployment} {
@@ -126,11 +130,14 @@ func readable(ctx context.Context, client dynamic.ResourceInterface, name string
 // outside the cluster. everywhere is true if the controller has its rights in all namespaces.
 //
 //	found                     variant
+//	several controllers       split
 //	a priorityClassName       ha
 //	no ClusterRoleBinding     namespaced
 //	any other                 default
 func (i installation) variantOf(everywhere bool) string {
 	switch {
+	case len(i.deployed) > 1:
+		return "split"
 	case i.deployment != nil && manifest.NestedString(i.deployment.Object, "spec", "template", "spec", "priorityClassName") != "":
 		return "ha"
 	case !everywhere:
@@ -139,54 +146,9 @@ func (i installation) variantOf(everywhere bool) string {
 	return "default"
 }
 
-// argument returns the value of a flag in the form --flag=value of the controller, or "" if it is not set. The value
-// of a flag in the form "--flag value" is not found: the files below deploy do not use it.
-func (i installation) argument(flag string) string {
-	if i.deployment == nil {
-		return ""
-	}
-	for _, container := range containersOf(i.deployment.Object) {
-		arguments, _, _ := unstructured.NestedStringSlice(container, "args")
-		for _, argument := range arguments {
-			if value, is := strings.CutPrefix(argument, "--"+flag+"="); is {
-				return value
-			}
-		}
-	}
-	return ""
-}
-
-// configuration returns the configuration file of the controller, or "" if it has none or the user may not read it.
-func (i installation) configuration(ctx context.Context, c *connection.Cluster) (string, error) {
-	if i.argument("config") == "" {
-		return "", nil
-	}
-	config, err := readable(ctx, c.Own.Resource(configMaps).Namespace(i.namespace), controllerName)
-	if err != nil || config == nil {
-		return "", err
-	}
-	return manifest.NestedString(config.Object, "data", "config.yaml"), nil
-}
-
-// selection returns which Applications the controller selects, by its flags and its configuration file. It returns all
-// without a Deployment that the user may read.
-func (i installation) selection(configuration string) (cluster.Selection, error) {
-	named := func(r rune) bool { return r == ',' }
-	selection, err := cluster.NewSelection(strings.FieldsFunc(i.argument("watch-namespaces"), named), i.argument("selector"))
-	if err != nil || configuration == "" {
-		return selection, err
-	}
-	return cluster.ParseConfiguration([]byte(configuration), selection)
-}
-
-// lease returns the name of the Lease.
-func (i installation) lease() string {
-	return cmp.Or(i.argument("leader-elect-resource-name"), controllerName)
-}
-
 // applier returns the ServiceAccount of Applications that do not name one.
 func (i installation) applier() string {
-	return cmp.Or(i.argument("default-service-account"), connection.ApplierName)
+	return cmp.Or(deployedController{i.deployment}.argument("default-service-account"), connection.ApplierName)
 }
 
 // upgrade returns the command that upgrades the installation in the way that it was installed. Without an

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -9,12 +8,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"holdfast.dev/holdfast/deploy"
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -70,55 +67,8 @@ func TestRemediesKeepRightsInSingleNamespaces(t *testing.T) {
 		found.variant = found.variantOf(row.everywhere)
 		assert.Equal(t, row.want, found.grant())
 	}
-}
-
-func TestApplicationsThatNoControllerSelects(t *testing.T) {
-	const remedy = "Change watchNamespaces or selector in the ConfigMap holdfast-system/holdfast-controller, or the flags of the controller"
-	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "blog", Name: "cart", Labels: map[string]string{"team": "web"}}}
-	for _, row := range []struct {
-		name, configuration string
-		args                []any
-		apps                []rights
-		want                string
-	}{
-		{"no selection", "", nil, nil, ""},
-		{"the namespace", "", []any{"--watch-namespaces=a,shop"}, nil, ""},
-		{"other namespaces", "", []any{"--watch-namespaces=a,b"}, nil, "the controller does not select the namespace shop, only a, b"},
-		{"other namespaces in the file", "watchNamespaces: [b]", []any{"--watch-namespaces=shop", "--config=/etc/holdfast/config.yaml"}, nil, "the controller does not select the namespace shop, only b"},
-		{"an unused file", "watchNamespaces: [b]", nil, nil, ""},
-		{"the namespace of an Application", "", []any{"--watch-namespaces=blog"}, []rights{{app: app}}, ""},
-		{"another one", "", []any{"--watch-namespaces=shop"}, []rights{{app: app}}, "the controller does not select the namespace blog, only shop"},
-		{"the labels", "", []any{"--selector=team"}, []rights{{app: app}}, ""},
-		{"other labels", "", []any{"--selector=team=db"}, []rights{{app: app}}, "the controller does not select blog/cart: its selector is team=db"},
-		{"labels without an Application", "", []any{"--selector=team=db"}, nil, ""},
-		{"a malformed selector", "", []any{"--selector===="}, nil, "the selection of the controller is invalid: "},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			file, err := json.Marshal("apiVersion: holdfast.dev/v1alpha1\nkind: ControllerConfiguration\n" + row.configuration)
-			require.NoError(t, err)
-			server := httptest.NewServer(&apiServer{responses: map[string][]string{
-				"/api/v1/namespaces/holdfast-system/configmaps/holdfast-controller": {`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "holdfast-controller"}, "data": {"config.yaml": ` + string(file) + `}}`},
-			}})
-			defer server.Close()
-			client, err := cluster.NewClient(&rest.Config{Host: server.URL})
-			require.NoError(t, err)
-			deployment := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-				"containers": []any{map[string]any{"args": row.args}},
-			}}}}}
-			c := checker{
-				Cluster: &connection.Cluster{Client: &connection.Client{Client: client}, Namespace: "shop"},
-				apps:    row.apps, found: installation{namespace: deploy.Namespace, deployment: deployment},
-			}
-			message, what, err := c.unselected(t.Context())
-			require.NoError(t, err)
-			if row.want == "" {
-				assert.Empty(t, message+what)
-				return
-			}
-			assert.Contains(t, message, row.want)
-			assert.Equal(t, remedy, what)
-		})
-	}
+	several := installation{deployment: ha, deployed: []deployedController{{ha}, {ha}}}
+	assert.Equal(t, "split", several.variantOf(true))
 }
 
 // A command that creates an existing ServiceAccount would fail.

@@ -203,16 +203,22 @@ func existing(ctx context.Context, c *connection.Cluster, resource schema.GroupV
 //
 //	nothing was uninstalled: the cluster still has 7 Applications: a/x, a/y, b/x, b/y, c/x, and 2 more. To delete one ...
 func refusal(kind string, objects []unstructured.Unstructured, remedy string) error {
+	names := firstNames(len(objects), func(i int) metav1.Object { return &objects[i] })
+	return &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("nothing was uninstalled: the cluster still has %s: %s. %s",
+		terminal.Plural(len(objects), kind), names, remedy)}
+}
+
+// firstNames returns the names of the first of n objects for a message: a/x, a/y, b/x, b/y, c/x, and 2 more.
+func firstNames(n int, object func(i int) metav1.Object) string {
 	const most = 5
 	var names []string
-	for _, object := range objects[:min(len(objects), most)] {
-		names = append(names, object.GetNamespace()+"/"+object.GetName())
+	for i := range min(n, most) {
+		names = append(names, object(i).GetNamespace()+"/"+object(i).GetName())
 	}
-	if more := len(objects) - most; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
+	if n > most {
+		names = append(names, fmt.Sprintf("and %d more", n-most))
 	}
-	return &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("nothing was uninstalled: the cluster still has %s: %s. %s",
-		terminal.Plural(len(objects), kind), strings.Join(names, ", "), remedy)}
+	return strings.Join(names, ", ")
 }
 
 // releaseAll deletes Applications, orphans their objects, and waits until the controller has released all of them.

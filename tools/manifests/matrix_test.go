@@ -65,6 +65,7 @@ func ways() []way {
 		}, changed, "kubectl apply --server-side -f deploy/install.yaml", nil},
 		{"default", applied("default"), changed, "kubectl apply --server-side -f deploy/install.yaml", nil},
 		{"ha", applied("ha"), "deploy/ha is installed in the namespace holdfast-system", "kubectl apply --server-side -k deploy/ha", nil},
+		{"split", applied("split"), "deploy/split is installed in the namespace holdfast-system", "kubectl apply --server-side -k deploy/split", nil},
 		{"namespaced", applied("namespaced"), "deploy/namespaced is installed in the namespace holdfast-system", "kubectl apply --server-side -k deploy/namespaced", nil},
 		{"Helm", func(h *helm) {
 			if !released {
@@ -115,16 +116,22 @@ func TestEveryWayToInstall(t *testing.T) {
 	}
 }
 
-// checks runs `check` while the admission policy lacks its binding, without the Lease and with it.
+// checks runs `check` while the admission policy lacks its binding. It needs the Lease of each controller.
 func (h *helm) checks(w way) {
 	h.t.Helper()
 	h.kubectl("", "delete", "validatingadmissionpolicybinding/holdfast-service-accounts")
-	found := h.results()
-	assert.Contains(h.t, found["controller"].Message, "there is no Lease holdfast-system/holdfast-controller")
-	assert.Contains(h.t, found["admission policy"].Remedy, "`"+w.command+"`")
-	assert.Equal(h.t, "ok", found["definitions"].Result, found["definitions"].Message)
-	h.kubectl(fmt.Sprintf(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: holdfast-controller, namespace: holdfast-system},
-		spec: {holderIdentity: pod, leaseDurationSeconds: 3600, renewTime: %q}}`, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")), "create", "--filename=-")
+	names := []string{"holdfast-controller"}
+	if w.name == "split" {
+		names = append(names, "holdfast-controller-b")
+	}
+	for _, name := range names {
+		found := h.results()
+		assert.Contains(h.t, found["controller"].Message, "there is no Lease holdfast-system/"+name)
+		assert.Contains(h.t, found["admission policy"].Remedy, "`"+w.command+"`")
+		assert.Equal(h.t, "ok", found["definitions"].Result, found["definitions"].Message)
+		h.kubectl(fmt.Sprintf(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: %s, namespace: holdfast-system},
+			spec: {holderIdentity: pod, leaseDurationSeconds: 3600, renewTime: %q}}`, name, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")), "create", "--filename=-")
+	}
 	controller := h.results()["controller"]
 	assert.Equal(h.t, "ok", controller.Result, controller.Message)
 	w.apply(h)
@@ -151,7 +158,7 @@ func (h *helm) refuses(w way) {
 	assert.Equal(h.t, 2, status)
 	assert.Empty(h.t, stdout)
 	assert.Contains(h.t, stderr, "nothing was installed: "+w.refused)
-	assert.Contains(h.t, stderr, "run: "+w.command+".")
+	assert.Contains(h.t, stderr, "run: "+w.command)
 	assert.Equal(h.t, before, h.state())
 	if w.name == "install.yaml" {
 		status, _, stderr := h.holdfast("install", "--force")
