@@ -18,11 +18,9 @@ import (
 // nulls are kept. Duplicate keys are no error: the last one is kept. Use it only for JSON that an API server has
 // accepted; input from users needs Read.
 func DecodeJSON(raw []byte) (map[string]any, error) {
-	decoded, plain := decodePlain(raw)
-	if !plain {
-		if err := kjson.Unmarshal(raw, &decoded); err != nil {
-			return nil, fmt.Errorf("decode manifest: %w", err)
-		}
+	var decoded any
+	if err := kjson.Unmarshal(raw, &decoded); err != nil {
+		return nil, fmt.Errorf("decode manifest: %w", err)
 	}
 	value, isMap := decoded.(map[string]any)
 	if !isMap {
