@@ -4,12 +4,10 @@ package main
 import (
 	"fmt"
 	"os"
-
-	"holdfast.dev/holdfast/pkg/cli"
 )
 
 func main() {
-	if _, err := os.Stdout.Write(cli.Reference()); err != nil {
+	if _, err := os.Stdout.Write(reference()); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,12 +27,9 @@ func flagUsages(flags *pflag.FlagSet, ofConnection bool) string {
 		}
 		// The copy has other texts; the flag itself must keep them for parsing and completion.
 		flag = new(*flag)
-		if name, usage := placeholder(flag); name != "" {
-			switch {
-			case !isShown(flag.DefValue):
-				flag.DefValue = ""
-			case flag.Value.Type() == "string":
-				flag.DefValue = strconv.Quote(flag.DefValue)
+		if name, usage, standard := FlagUsage(flag); name != "" {
+			if flag.DefValue = standard; standard != "" && flag.Value.Type() == "string" {
+				flag.DefValue = strconv.Quote(standard)
 			}
 			flag.Value, flag.Usage = namedValue{flag.Value, name}, usage
 		}
@@ -50,19 +48,17 @@ type namedValue struct {
 // Type returns the placeholder.
 func (n namedValue) Type() string { return n.name }
 
-// placeholder returns the name of a flag's value, and its usage. A usage that begins with a name in backquotes and
-// a colon does not use the name.
+// FlagUsage returns the name of a flag's value, its usage, and its default if the help shows it. A usage that begins
+// with a name in backquotes and a colon does not use the name. Defaults that mean "not set" are not shown.
 //
-//	usage                             name   usage of the result
-//	`FILE`: kubeconfig to use         FILE   kubeconfig to use
-//	`yaml|json`: print for programs   yaml|json  print for programs
-//	do not ask (a boolean)            ""     do not ask
-func placeholder(flag *pflag.Flag) (name, usage string) {
+//	usage                            name       usage of the result
+//	`FILE`: kubeconfig to use        FILE       kubeconfig to use
+//	`yaml|json`: print for programs  yaml|json  print for programs
+//	do not ask (a boolean)           ""         do not ask
+func FlagUsage(flag *pflag.Flag) (name, usage, standard string) {
 	name, usage = pflag.UnquoteUsage(flag)
-	return name, strings.TrimPrefix(usage, name+": ")
-}
-
-// isShown reports whether the help shows a default value.
-func isShown(value string) bool {
-	return value != "" && value != "false" && value != "[]" && value != "0" && value != "none"
+	if !slices.Contains([]string{"false", "[]", "0", "none"}, flag.DefValue) {
+		standard = flag.DefValue
+	}
+	return name, strings.TrimPrefix(usage, name+": "), standard
 }

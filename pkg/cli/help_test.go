@@ -21,9 +21,19 @@ func TestProgramName(t *testing.T) {
 	}
 }
 
+// shownBelow returns the commands below a command, without hidden ones.
+func shownBelow(command *cobra.Command) (all []*cobra.Command) {
+	for _, below := range command.Commands() {
+		if below.IsAvailableCommand() {
+			all = append(append(all, below), shownBelow(below)...)
+		}
+	}
+	return all
+}
+
 func TestHelpFitsAnOldTerminal(t *testing.T) {
 	root := NewCommand("kubectl holdfast", Streams{})
-	for _, command := range append([]*cobra.Command{root}, commandsBelow(root)...) {
+	for _, command := range append(shownBelow(root), root) {
 		var help strings.Builder
 		command.SetOut(&help)
 		assert.NoError(t, command.Help())
@@ -44,7 +54,7 @@ func TestHelpFitsAnOldTerminal(t *testing.T) {
 func TestFewCommands(t *testing.T) {
 	root := NewCommand("holdfast", Streams{})
 	top, leaves := 0, 0
-	for _, command := range commandsBelow(root) {
+	for _, command := range shownBelow(root) {
 		if command.Parent() == root && command.Name() != "author" {
 			top++
 		}
@@ -57,9 +67,9 @@ func TestFewCommands(t *testing.T) {
 }
 
 func TestFlagHelpOmitsPlaceholder(t *testing.T) {
-	for _, command := range commandsBelow(NewCommand("holdfast", Streams{})) {
-		shownFlags(command, func(flag *pflag.Flag) {
-			if name, usage := placeholder(flag); name != "" {
+	for _, command := range shownBelow(NewCommand("holdfast", Streams{})) {
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			if name, usage, _ := FlagUsage(flag); name != "" && !flag.Hidden {
 				assert.False(t, strings.HasPrefix(usage, name), "%s --%s: %s", command.Name(), flag.Name, usage)
 			}
 		})

@@ -115,7 +115,7 @@ func interruptible(ctx context.Context, run func() error) error {
 
 // unquoteUsages removes the backquotes from the usages of flags, because a shell shows them literally.
 func unquoteUsages(cmd *cobra.Command) {
-	cmd.Flags().VisitAll(func(flag *pflag.Flag) { _, flag.Usage = placeholder(flag) })
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { _, flag.Usage, _ = FlagUsage(flag) })
 	for _, below := range cmd.Commands() {
 		unquoteUsages(below)
 	}
@@ -269,7 +269,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		typed := "--" + unknown.GetSpecifiedName()
 		err = fmt.Errorf("there is no flag %s%s", typed, suggest.DidYouMean(typed, names))
 	case errors.As(err, &bare):
-		value, _ := placeholder(bare.GetFlag())
+		value, _, _ := FlagUsage(bare.GetFlag())
 		text := flagAsTyped(bare.GetFlag(), bare.GetSpecifiedShortnames()) + " needs a value: " + value
 		err = errors.New(strings.TrimSuffix(text, ": "))
 	case errors.As(err, &invalid):

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holdfast.dev/holdfast/pkg/cli"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
@@ -31,11 +32,11 @@ more examples. The flags ` + "`--filename` and `--observer-schema`" + ` take a f
 // that part.
 const filesUsage = ": a file, a directory, a URL, or - for standard input"
 
-// Reference returns docs/cli.md: every command with its help. It describes flags and paragraphs that several
+// reference returns docs/cli.md: every command with its help. It describes flags and paragraphs that several
 // commands have only once, and omits examples that show no other flags. `make generate` writes the file, and a test
 // compares it. The text is made from the commands, so it cannot be outdated.
-func Reference() []byte {
-	root := NewCommand("holdfast", Streams{})
+func reference() []byte {
+	root := cli.NewCommand("holdfast", cli.Streams{})
 	var b bytes.Buffer
 	b.WriteString(referenceIntro)
 	commandList(&b, root)
@@ -238,7 +239,7 @@ func flagList(b *bytes.Buffer, cmd *cobra.Command, common map[string]string) {
 //   - `-f`, `--filename FILE`: Applications
 //   - `--timeout DURATION`: maximum time of --wait; 0: no limit (default 5m0s)
 func flagLine(flag *pflag.Flag) string {
-	value, usage := placeholder(flag)
+	value, usage, standard := cli.FlagUsage(flag)
 	name := "`--" + flag.Name
 	if flag.Shorthand != "" {
 		name = "`-" + flag.Shorthand + "`, " + name
@@ -247,8 +248,8 @@ func flagLine(flag *pflag.Flag) string {
 		name += " " + value
 	}
 	usage, _, _ = strings.Cut(usage, filesUsage)
-	if isShown(flag.DefValue) {
-		usage += " (default " + flag.DefValue + ")"
+	if standard != "" {
+		usage += " (default " + standard + ")"
 	}
 	return fmt.Sprintf("* %s`: %s\n", name, usage)
 }
