@@ -39,10 +39,10 @@ var releases = []release{{
 		fields[].free fields[].leave fields[].restore
 		fields[].hold fields[].hold[].path fields[].hold[].minimum fields[].hold[].maximum fields[].hold[].oneOf
 		fields[].hold[].pattern fields[].hold[].rule
-		fields[].hold[].mode fields[].hold[].mode=hold fields[].hold[].mode=seed fields[].hold[].mode=push
+		fields[].hold[].mode fields[].hold[].mode=hold fields[].hold[].mode=push
 		fields[].hold[].mode=report fields[].hold[].mode=absent
 		fields[].hold[].type fields[].hold[].type=set fields[].hold[].type=quantity
-		fields[].hold[].keys fields[].hold[].keys.hold fields[].hold[].keys.free
+		fields[].hold[].keys fields[].hold[].keys.hold 
 		healthCheckExprs healthCheckExprs[].apiVersion healthCheckExprs[].kind
 		healthCheckExprs[].inProgress healthCheckExprs[].failed healthCheckExprs[].current
 		hooks hooks.reconcile
