@@ -14,21 +14,16 @@ func UnsupportedProblem(app *v1alpha1.Application) *Problem {
 	if len(app.Unknown) == 0 {
 		return nil
 	}
-	version := "a version newer than " + string(v1alpha1.Newest)
-	if app.Status.RequiredVersion.IsNewer() {
-		version = string(app.Status.RequiredVersion) + " or newer"
-	}
-	return unsupportedProblem("", app.Unknown, version)
+	return unsupportedProblem("", app.Unknown)
 }
 
 // unsupportedProblem returns the Problem of unknown fields and values in an Application or in another object. where is
 // the beginning of the message, such as "HoldProfile x: ", or "".
-func unsupportedProblem(where string, unknown []string, version string) *Problem {
+func unsupportedProblem(where string, unknown []string) *Problem {
 	return &Problem{
-		Reason: v1alpha1.ReasonSpecNotSupported,
-		Message: fmt.Sprintf("%sthis version of Holdfast (%s) does not know %s, so it creates, corrects and deletes nothing",
-			where, v1alpha1.Newest, FirstNames(unknown)),
-		Remedy: v1alpha1.Remedy{Text: "Upgrade Holdfast to " + version + ", or remove what it does not know"},
+		Reason:  v1alpha1.ReasonSpecNotSupported,
+		Message: fmt.Sprintf("%sthis version of Holdfast does not know %s, so it creates, corrects and deletes nothing", where, FirstNames(unknown)),
+		Remedy:  v1alpha1.Remedy{Text: "Upgrade Holdfast, or remove what it does not know"},
 	}
 }
 

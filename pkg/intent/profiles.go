@@ -100,7 +100,7 @@ func (p *Profile) NotSupported() *Problem {
 	if len(p.unknown) == 0 {
 		return nil
 	}
-	return unsupportedProblem("HoldProfile "+p.Name+": ", p.unknown, "a version newer than "+string(v1alpha1.Newest))
+	return unsupportedProblem("HoldProfile "+p.Name+": ", p.unknown)
 }
 
 // Concerns reports whether the profile has a rule for a kind. An unknown field outside of the rules may concern any

@@ -42,10 +42,6 @@ func (p *Plan) conclude(c *summarizer) Result {
 	c.result.Status = *p.in.Application.Status.DeepCopy()
 	c.result.Status.ObservedGeneration = p.in.Application.Generation
 	c.result.Status.ReconcileRequest = p.in.Application.Annotations[v1alpha1.AnnotationReconcile]
-	// A release that does not know all fields cannot name the release that does.
-	if len(p.in.Application.Unknown) == 0 {
-		c.result.Status.RequiredVersion = p.in.Application.Spec.RequiredVersion()
-	}
 	if p.Invalid == nil {
 		c.status()
 		c.source()

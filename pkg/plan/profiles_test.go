@@ -368,7 +368,7 @@ func TestUnknownProfilesStopApplications(t *testing.T) {
 		if p := w.decide(); row.unknown != "" {
 			require.NotNil(t, p.Invalid, row.spec)
 			assert.Equal(t, v1alpha1.ReasonSpecNotSupported, p.Invalid.Reason)
-			assert.Contains(t, p.Invalid.Error(), "HoldProfile new: this version of Holdfast (v0.1.0) does not know "+row.unknown+", so")
+			assert.Contains(t, p.Invalid.Error(), "HoldProfile new: this version of Holdfast does not know "+row.unknown+", so")
 			assert.True(t, p.Invalid.Stalled())
 			assert.Empty(t, p.Changes)
 		} else {

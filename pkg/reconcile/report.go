@@ -172,7 +172,6 @@ func withProgressMessages(messages, status v1alpha1.ApplicationStatus) v1alpha1.
 
 // statuses compares statuses: see statusEqual.
 var statuses = conversion.EqualitiesOrDie(
-	func(_, _ v1alpha1.Version) bool { return true }, // another version alone, after an upgrade, is no reason to write
 	func(a, b runtime.RawExtension) bool { return manifest.SameJSON(a.Raw, b.Raw) },
 	func(a, b metav1.Time) bool { return a.Unix() == b.Unix() },
 )

@@ -16,11 +16,6 @@ type ApplicationStatus struct {
 	// +kubebuilder:default=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// RequiredVersion is the oldest release of Holdfast that knows all fields and values of the spec. An older
-	// controller names it, and writes nothing. It is written together with other changes of the status.
-	// +optional
-	RequiredVersion Version `json:"requiredVersion,omitempty"`
-
 	// Conditions: Ready and Rendered are always set, Held and Healthy when there is something to hold,
 	// Reconciling and Stalled only while they are true.
 	// +optional
