@@ -34,18 +34,32 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// landed is the commit that upgrades start from, until there is a release.
-const landed = "a01117e2"
+// lastRelease returns the tag of the last release before this commit. It skips the test if there is none.
+func lastRelease(t *testing.T, root string) string {
+	t.Helper()
+	git := func(arguments ...string) string {
+		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", root}, arguments...)...).Output()
+		require.NoError(t, err, "git %s", arguments)
+		return strings.TrimSpace(string(out))
+	}
+	require.Equal(t, "false", git("rev-parse", "--is-shallow-repository"), "this clone may lack releases: run `git fetch --unshallow --tags`, then test again")
+	for tag := range strings.FieldsSeq(git("tag", "--list", "v*", "--merged", "HEAD^", "--sort=-version:refname")) {
+		if !strings.Contains(tag, "-") { // not v0.2.0-rc.1
+			return tag
+		}
+	}
+	t.Skip("no release yet")
+	return ""
+}
 
-// olderSources extracts the sources of the older version. A shallow clone may lack the commit.
-func olderSources(t *testing.T, root string) string {
+// sourcesOf extracts the sources of a release.
+func sourcesOf(t *testing.T, root, release string) string {
 	t.Helper()
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "sources.tar")
-	if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "archive", "-o", archive, landed).CombinedOutput(); err != nil {
-		t.Fatalf("commit %s, from which the upgrade starts, is not in this clone: run `git fetch --unshallow`, then test again: %v\n%s", landed, err, out)
-	}
-	out, err := exec.CommandContext(t.Context(), "tar", "-x", "-C", dir, "-f", archive).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "archive", "-o", archive, release).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	out, err = exec.CommandContext(t.Context(), "tar", "-x", "-C", dir, "-f", archive).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return dir
 }
@@ -97,18 +111,19 @@ func (f *fixture) runBinary(binary string) (stop func()) {
 	return stop
 }
 
-// redefine replaces the definitions with those of a directory, and waits until the API server uses them.
-func (f *fixture) redefine(root string, hasRequiredVersion bool) {
+// redefine replaces the definitions with those of a directory, and waits until the API server uses them: it then
+// stores a field of the status with this name.
+func (f *fixture) redefine(root, name string) {
 	f.t.Helper()
 	for _, resource := range []string{"applications", "applicationslices", "holdprofiles"} {
 		raw, err := os.ReadFile(filepath.Join(root, "deploy", "crd", "holdfast.dev_"+resource+".yaml"))
 		require.NoError(f.t, err)
-		f.replaceDefinition(string(raw))
+		f.replaceDefinition(strings.Replace(string(raw), "              summary:\n", "              "+name+": {type: string}\n              summary:\n", 1))
 	}
 	f.eventually("the definitions of "+root, func() bool {
-		probe, err := f.in("admin", applications).Patch(f.t.Context(), "probe", types.MergePatchType, []byte(`{"status":{"requiredVersion":"v0.0.1"}}`),
+		probe, err := f.in("admin", applications).Patch(f.t.Context(), "probe", types.MergePatchType, []byte(`{"status":{"`+name+`":"x"}}`),
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, "status")
-		return err == nil && (value(probe.Object, "status", "requiredVersion") != nil) == hasRequiredVersion
+		return err == nil && value(probe.Object, "status", name) != nil
 	})
 }
 
@@ -276,15 +291,15 @@ func records(t *testing.T, app *v1alpha1.Application) string {
 	return string(raw)
 }
 
-// TestUpgradeAndDowngrade runs the golden cases with the controller of an older version, with this one, and with the
-// older one again. Meanwhile, half of the objects drift while no controller runs.
+// TestUpgradeAndDowngrade runs the golden cases of the last release with its controller, with the one of this tree, and
+// with the older one again. Meanwhile, half of the objects drift while no controller runs.
 func TestUpgradeAndDowngrade(t *testing.T) {
 	if !samples.Of(false, true) {
 		return // it compiles two controllers
 	}
 	root, err := binaries.Root()
 	require.NoError(t, err)
-	oldRoot := olderSources(t, root)
+	oldRoot := sourcesOf(t, root, lastRelease(t, root))
 	oldBinary, newBinary := buildController(t, oldRoot, "old"), buildController(t, root, "new")
 
 	f := givenAlone(t, testcluster.Options{})
@@ -292,8 +307,8 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 	f.grantAll()
 	f.defineExamples()
 	f.Submit("probe", "{suspend: true, manifest: []}")
-	f.redefine(oldRoot, false)
-	directories, err := filepath.Glob("../../testdata/plan/*/application.yaml")
+	f.redefine(oldRoot, "older")
+	directories, err := filepath.Glob(filepath.Join(oldRoot, "testdata", "plan", "*", "application.yaml"))
 	require.NoError(t, err)
 	var all []*upgraded
 	for _, file := range directories {
@@ -360,13 +375,13 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 	}
 	f.Submit("edited", twoConfigMaps)
 	f.AwaitReady("edited")
-	step("upgrade", 0, func() { f.redefine(root, true) }, newBinary)
+	step("upgrade", 0, func() { f.redefine(root, "newer") }, newBinary)
 	step("downgrade", 1, func() {}, oldBinary)
 	f.Patch("user", applications, "edited", `{spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: edited}}]}}`)
 	f.AwaitValue(configMaps, "settings", "edited", "data", "a") // by the older controller, with the newer definitions
 	f.AwaitReady("edited")
-	step("older definitions", 0, func() { f.redefine(oldRoot, false) }, oldBinary)
-	step("upgrade again", 1, func() { f.redefine(root, true) }, newBinary)
+	step("older definitions", 0, func() { f.redefine(oldRoot, "older") }, oldBinary)
+	step("upgrade again", 1, func() { f.redefine(root, "newer") }, newBinary)
 	f.AwaitReady("edited")
 }
 
