@@ -26,7 +26,7 @@ func DecodeProfile(raw []byte) (*HoldProfile, error) {
 	unknown, err := decodeStrictly(raw, p)
 	p.Unknown = unknown
 	for i, rule := range p.Spec.Rules {
-		p.Unknown = append(p.Unknown, unknownValue(fmt.Sprintf("spec.rules[%d].whileTargetedBy", i), rule.WhileTargetedBy, TargetingAutoscaler)...)
+		p.Unknown = append(p.Unknown, unknownValue(fmt.Sprintf("spec.rules[%d].whileTargetedBy", i), rule.WhileTargetedBy, "HorizontalPodAutoscaler")...)
 	}
 	return p, err
 }
@@ -50,24 +50,24 @@ func pathsOf(faults []error) (paths []string) {
 // decoding does not reach: HeldField decodes itself.
 func (s *ApplicationSpec) unknownValues() []string {
 	unknown := slices.Concat(
-		unknownValue("spec.mode", s.Mode, ModeHold, ModeObserve),
-		unknownValue("spec.ownership", s.Ownership, OwnershipOwn, OwnershipShare),
-		unknownValue("spec.onRelease", s.OnRelease, ReleaseLeave, ReleaseRestore),
-		unknownValue("spec.adoption", s.Adoption, AdoptNever, AdoptIfUnowned, AdoptAlways),
-		unknownValue("spec.deletionPolicy", s.DeletionPolicy, DeletionDelete, DeletionOrphan),
-		unknownValue("spec.adoptedDeletionPolicy", s.AdoptedDeletionPolicy, DeletionDelete, DeletionOrphan),
+		unknownValue("spec.mode", s.Mode, "Hold", "Observe"),
+		unknownValue("spec.ownership", s.Ownership, "Own", "Share"),
+		unknownValue("spec.onRelease", s.OnRelease, "Leave", "Restore"),
+		unknownValue("spec.adoption", s.Adoption, "Never", "IfUnowned", "Always"),
+		unknownValue("spec.deletionPolicy", s.DeletionPolicy, "Delete", "Orphan"),
+		unknownValue("spec.adoptedDeletionPolicy", s.AdoptedDeletionPolicy, "Delete", "Orphan"),
 	)
 	if s.Hooks != nil && s.Hooks.Complete != nil {
-		unknown = append(unknown, unknownValue("spec.hooks.complete.action", s.Hooks.Complete.Action, CompleteDelete, CompleteKeep)...)
+		unknown = append(unknown, unknownValue("spec.hooks.complete.action", s.Hooks.Complete.Action, "Delete", "Keep")...)
 	}
 	if s.Hooks != nil && s.Hooks.Shutdown != nil {
 		unknown = append(unknown, unknownValue("spec.hooks.shutdown.scheme", s.Hooks.Shutdown.Scheme, "http", "https")...)
-		unknown = append(unknown, unknownValue("spec.hooks.shutdown.onFailure", s.Hooks.Shutdown.OnFailure, ShutdownGiveUp, ShutdownDelete)...)
+		unknown = append(unknown, unknownValue("spec.hooks.shutdown.onFailure", s.Hooks.Shutdown.OnFailure, "GiveUp", "Delete")...)
 	}
 	for i, resource := range s.Fields {
 		for j, held := range resource.Hold {
 			for _, what := range slices.Concat(held.Unknown,
-				unknownValue("mode", held.Mode, "hold", "seed", "push", "report", "absent"),
+				unknownValue("mode", held.Mode, "hold", "push", "report", "absent"),
 				unknownValue("type", held.Type, "set", "quantity")) {
 				unknown = append(unknown, fmt.Sprintf("spec.fields[%d].hold[%d].%s", i, j, what))
 			}
