@@ -184,20 +184,26 @@ select:
 	assert.Nil(t, value(f.Get(namespaces, f.namespace), "metadata", "labels", "team"))
 }
 
-// Two Applications each make an object leave the other one's selection. They must not write forever.
+// Two Applications each make an object leave the other one's selection. They must not write forever. One of them reports
+// it, whether it waits, holds the object, or may not restore it any more (spec.maxDeletions).
 func TestSelectionsInACircle(t *testing.T) {
 	f := given(t)
 	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {level: info}}`)
 	f.Submit("one", `select: [{apiVersion: v1, kind: ConfigMap, names: [theirs], selector: {matchExpressions: [{key: b, operator: DoesNotExist}]}, hold: {metadata: {labels: {a: "1"}}}}]`)
 	f.Submit("two", `select: [{apiVersion: v1, kind: ConfigMap, names: [theirs], selector: {matchLabels: {a: "1"}}, hold: {metadata: {labels: {b: "1"}}}}]`)
-	f.eventually("a word of the circle", func() bool {
-		for _, name := range []string{"one", "two"} {
-			if strings.Contains(condition(f.Application(name), v1alpha1.ConditionReady).Message, "repeatedly starts and stops matching spec.select") {
+	var reporter string
+	reports := func(name string) bool {
+		return strings.Contains(condition(f.Application(name), v1alpha1.ConditionReady).Message, "repeatedly starts and stops matching spec.select")
+	}
+	f.eventually("a report of the circle", func() bool {
+		for _, reporter = range []string{"one", "two"} {
+			if reports(reporter) {
 				return true
 			}
 		}
 		return false
 	})
+	assert.Never(t, func() bool { return !reports(reporter) }, 10*time.Second, 20*time.Millisecond, "the report is steady")
 	f.Delete(applications, "two")
 	f.AwaitGone(applications, "two")
 	f.Delete(applications, "one")

@@ -33,6 +33,9 @@ type Input struct {
 	// UnresolvedSelections has the Problem of each spec.select item whose matches are not known, by its
 	// position. Resources in the inventory that the item may match are kept.
 	UnresolvedSelections map[int]*Problem
+	// RestlessSelections reports the objects that repeatedly start and stop matching spec.select, in a fixed order.
+	// Objects in Blocked for this reason are omitted.
+	RestlessSelections []*Problem
 	Others
 	Observations
 	// Kinds has the types and scopes of kinds: those of the API server, or the built-in ones.

@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// selected sets the number of objects that each spec.select item matches, and adds the problems of items that
-// could not be resolved. It uses the status of the resources, so these must be complete.
+// selected sets the number of objects that each spec.select item matches, and adds the problems of items that could not
+// be resolved, and of objects that repeatedly start and stop matching. It uses the status of the resources, so these must be complete.
 func (c *summarizer) selected() {
 	entries := c.plan.in.Application.Spec.Select
 	c.result.Status.Selected = nil
@@ -23,6 +23,9 @@ func (c *summarizer) selected() {
 		if problem := c.plan.in.UnresolvedSelections[i]; problem != nil {
 			c.problems = append(c.problems, resourceProblem{Problem: problem})
 		}
+	}
+	for _, problem := range c.plan.in.RestlessSelections {
+		c.problems = append(c.problems, resourceProblem{Problem: problem})
 	}
 	ready := map[manifest.ID]bool{}
 	for _, r := range c.result.Status.Resources {

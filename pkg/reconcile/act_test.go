@@ -59,6 +59,7 @@ type desk struct {
 	mayList  string         // the name of an object for which mayNot does not apply
 	denied   int            // number of checks that returned mayNot
 	reads    int            // number of objects read by name
+	after    time.Duration  // when the last reconciliation asked to be repeated
 	unseen   error          // the error for objects that no watch has listed yet
 	patched  map[string]any // the data of each patched object; nil if a patch has no effect
 	// newer has the objects whose writes the watch delivers after it was read.
@@ -109,9 +110,11 @@ func (d *desk) take(t *testing.T, news ...reconcile.News) []string {
 	}
 	d.log.Reset()
 	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&d.log))))
-	if _, err := reconciler.Reconcile(ctx, d.app.DeepCopy(), d.memory, append(news, reconcile.News{})[0]); err != nil && !errors.Is(err, worker.ErrOutdated) {
+	after, err := reconciler.Reconcile(ctx, d.app.DeepCopy(), d.memory, append(news, reconcile.News{})[0])
+	if err != nil && !errors.Is(err, worker.ErrOutdated) {
 		require.NotEmpty(t, d.fails)
 	}
+	d.after = after
 	return d.written
 }
 

@@ -208,7 +208,8 @@ const (
 	freeComings = 4
 	// longestComing is the maximum time for which the object is then deferred.
 	longestComing = 5 * time.Minute
-	// forgetComing is how long after an object last left the selection its churn is forgotten.
+	// forgetComing is how long after an object last left the selection its churn is forgotten. Until then it is
+	// reported, also while the object is not deferred.
 	forgetComing = 2 * longestComing
 )
 
@@ -220,8 +221,8 @@ func (c selectionChurn) wait() time.Duration {
 	return min(time.Second<<min(c.times-freeComings, 10), longestComing)
 }
 
-// delayChurn defers objects that repeatedly enter and leave the selection, each time for longer. Holdfast may be the
-// cause: one Application selects objects by a label that another Application holds on the objects that the label
+// delayChurn defers objects that repeatedly enter and leave the selection, each time for longer, and reports them until
+// they have rested. Holdfast may be the cause: one Application selects objects by a label that another Application holds on the objects that the label
 // selects. It compares the matches with those of the previous reconciliation, and records them.
 func (g *gatherer) delayChurn(selected map[manifest.ID][]intent.Selection) {
 	m, now := g.memory, g.Input.Now
@@ -236,16 +237,25 @@ func (g *gatherer) delayChurn(selected map[manifest.ID][]intent.Selection) {
 	for id := range selected {
 		put(&m.selected, id, struct{}{})
 	}
-	for id, c := range m.churn {
-		if now.Sub(c.left) > forgetComing {
+	for _, id := range slices.SortedFunc(maps.Keys(m.churn), func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) }) {
+		c := m.churn[id]
+		rest := c.left.Add(forgetComing).Sub(now)
+		if rest <= 0 {
 			delete(m.churn, id)
 			continue
 		}
-		if wait := c.left.Add(c.wait()).Sub(now); wait > 0 && selected[id] != nil {
-			g.Input.Blocked[id] = &plan.Problem{
-				Reason: v1alpha1.ReasonWaiting, RetryAfter: wait,
-				Message: fmt.Sprintf("%s repeatedly starts and stops matching spec.select, so it is held with increasing backoff: check which client changes its labels or creates it again", id),
-			}
+		if c.wait() == 0 {
+			continue
 		}
+		problem := &plan.Problem{
+			Reason: v1alpha1.ReasonWaiting, RetryAfter: rest,
+			Message: fmt.Sprintf("%s repeatedly starts and stops matching spec.select, so it is held with increasing backoff: check which client changes its labels or creates it again", id),
+		}
+		if wait := c.left.Add(c.wait()).Sub(now); wait > 0 && selected[id] != nil {
+			problem.RetryAfter = wait
+			g.Input.Blocked[id] = problem
+			continue
+		}
+		g.Input.RestlessSelections = append(g.Input.RestlessSelections, problem)
 	}
 }

@@ -43,10 +43,23 @@ func TestChangingObjectIsHeldLater(t *testing.T) {
 
 	d.now = d.now.Add(3 * time.Second)
 	assert.NotEmpty(t, d.take(t), "it was waited for")
+	reported := func() string {
+		held := apimeta.FindStatusCondition(d.app.Status.Conditions, v1alpha1.ConditionHeld)
+		return held.Reason + " " + held.Message
+	}
+	message := reported()
+	assert.Contains(t, message, "Waiting ConfigMap default/config repeatedly starts and stops matching spec.select")
 	d.theirs(false)
 	d.take(t)
-	d.now = d.now.Add(time.Hour)
+	assert.Equal(t, message, reported(), "it is the same while the object does not match")
+	left := d.now
+	for d.now = left.Add(9 * time.Minute); d.now.Before(left.Add(10 * time.Minute)); d.now = d.now.Add(d.after) {
+		d.take(t)
+		assert.Equal(t, message, reported())
+		assert.Positive(t, d.after)
+	}
 	d.take(t)
+	assert.Equal(t, "Held 0 fields in sync", reported(), "it has rested")
 	d.theirs(true)
 	assert.NotEmpty(t, d.take(t), "long ago")
 }
