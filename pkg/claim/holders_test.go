@@ -3,7 +3,6 @@ package claim_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -47,8 +46,8 @@ func TestManyClaimsAreShortenedQuickly(t *testing.T) {
 	for i := range 5000 {
 		all[fmt.Sprintf("other/a%d", i)] = claim.Entry{UID: "u", Leaves: []string{}}
 	}
-	began := time.Now()
-	written := all.WithApplication(app, []string{"spec.replicas"}, nil)
-	assert.Less(t, time.Since(began), 10*time.Second)
+	written := ""
+	allocated := testing.AllocsPerRun(1, func() { written = all.WithApplication(app, []string{"spec.replicas"}, nil) })
+	assert.Less(t, allocated, float64(100*len(all)))
 	assert.Contains(t, written, `"other/a1":{"uid":"u","leaves":null}`)
 }
