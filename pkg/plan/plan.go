@@ -33,9 +33,6 @@ type Input struct {
 	// UnresolvedSelections has the Problem of each spec.select item whose matches are not known, by its
 	// position. Resources in the inventory that the item may match are kept.
 	UnresolvedSelections map[int]*Problem
-	// RestlessSelections reports the objects that repeatedly start and stop matching spec.select, in a fixed order.
-	// Objects in Blocked for this reason are omitted.
-	RestlessSelections []*Problem
 	Others
 	Observations
 	// Kinds has the types and scopes of kinds: those of the API server, or the built-in ones.
@@ -74,6 +71,9 @@ type Observations struct {
 	// ObservedWrites has the writes to objects of Live that a watch has delivered. They show the writers if
 	// the objects in Live have no managedFields.
 	ObservedWrites map[manifest.ID]writer.Activity
+	// RestlessSelections reports the objects that repeatedly start and stop matching spec.select, in a fixed order.
+	// Objects in Blocked for this reason are omitted.
+	RestlessSelections []*Problem
 	// Users has the users who wrote the object versions in PendingUser of history entries, if audit events
 	// have identified them; nil if there are none.
 	Users map[v1alpha1.ObjectVersion]User

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -56,7 +57,7 @@ func TestChangingObjectIsHeldLater(t *testing.T) {
 	for d.now = left.Add(9 * time.Minute); d.now.Before(left.Add(10 * time.Minute)); d.now = d.now.Add(d.after) {
 		d.take(t)
 		assert.Equal(t, message, reported())
-		assert.Positive(t, d.after)
+		require.Positive(t, d.after, "otherwise this loop would not end")
 	}
 	d.take(t)
 	assert.Equal(t, "Held 0 fields in sync", reported(), "it has rested")
