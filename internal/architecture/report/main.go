@@ -1,6 +1,6 @@
 // The program prints the measures of the architecture of the packages below pkg, and fails if one exceeds its bound: the
-// largest cycles of files, the largest struct and method set, the amount of code and comments, and the lines that ask
-// how an Application is related to an object. Run it as "make engine-report".
+// largest cycles of files, the largest struct and method set, the code of each area, the amount of comments, and the lines
+// that ask how an Application is related to an object. Run it as "make engine-report".
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"go/types"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,23 +39,61 @@ func (l *largest) add(name string, n int) {
 	}
 }
 
-// The bounds of the measures. A commit that raises one gives the reason.
+// The bounds of the measures. A bound is raised only in a commit of its own, with the reason.
 const (
 	maxRelated  = 20
 	maxFields   = 15
 	maxMethods  = 25
-	maxCode     = 59700
 	minComments = 0.25
 )
 
+// area is a set of packages with a bound of its own on the lines of code. The bound is raised only in a commit of its
+// own, with the reason.
+type area struct {
+	name     string
+	bound    int
+	packages []string // a package includes those below it
+}
+
+// areas are the parts of pkg that must not grow. A package that is cut out of another one joins its area.
+var areas = []area{
+	{"engine", 17250, []string{"claim", "delta", "intent", "observer", "plan", "record", "writer"}},
+	{"CLI", 15900, []string{"cli"}},
+}
+
+// includes reports whether a directory is part of the area.
+func (a area) includes(dir string) bool {
+	return slices.ContainsFunc(a.packages, func(name string) bool {
+		return dir == filepath.Join("pkg", name) || strings.HasPrefix(dir, filepath.Join("pkg", name)+string(filepath.Separator))
+	})
+}
+
 // measures are the numbers of all packages.
 type measures struct {
-	cycle, fields, methods  largest
-	code, comments, related int
+	cycle, fields, methods largest
+	code                   map[string]int // lines by directory
+	comments, related      int
+}
+
+// codeOf returns the lines of code in the directories for which includes returns true.
+func (m *measures) codeOf(includes func(dir string) bool) (lines int) {
+	for dir, n := range m.code {
+		if includes(dir) {
+			lines += n
+		}
+	}
+	return lines
+}
+
+// row is a measure with its bound.
+type row struct {
+	name  string
+	value largest
+	bound int
 }
 
 func main() {
-	m := measures{}
+	m := measures{code: map[string]int{}}
 	if err := filepath.WalkDir("pkg", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
@@ -64,25 +103,29 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	comments := float64(m.comments) / float64(m.code)
-	exceeded := false
-	for _, row := range []struct {
-		name  string
-		value largest
-		bound int
-	}{
+	all := m.codeOf(func(string) bool { return true })
+	comments := float64(m.comments) / float64(all)
+	for _, dir := range slices.Sorted(maps.Keys(m.code)) {
+		fmt.Printf("%-64s %6d\n", "lines of code of "+filepath.ToSlash(dir), m.code[dir])
+	}
+	fmt.Printf("%-64s %6d\n", "lines of code of all", all)
+	rows := []row{
 		{"lines of the largest cycle of files", m.cycle, architecture.MaxCycle},
 		{"lines outside the policy that ask for the relation to an object", largest{n: m.related}, maxRelated},
 		{"fields of the largest struct, without pkg/api and options", m.fields, maxFields},
 		{"methods of the largest type", m.methods, maxMethods},
-		{"lines of code", largest{n: m.code}, maxCode},
-	} {
+	}
+	for _, a := range areas {
+		rows = append(rows, row{"lines of code of the " + a.name, largest{n: m.codeOf(a.includes)}, a.bound})
+	}
+	exceeded := false
+	for _, row := range rows {
 		fmt.Println(strings.TrimSpace(fmt.Sprintf("%-64s %6d (at most %d)  %s", row.name, row.value.n, row.bound, row.value.name)))
 		exceeded = exceeded || row.value.n > row.bound
 	}
 	fmt.Printf("%-64s %6.2f (at least %.2f)\n", "lines of comments per line of code", comments, minComments)
 	if exceeded || comments < minComments {
-		fmt.Fprintln(os.Stderr, "a measure exceeds its bound: simplify the code, or change the bound in internal/architecture/report with the reason")
+		fmt.Fprintln(os.Stderr, "a measure exceeds its bound: simplify the code, or raise the bound in internal/architecture/report in a commit of its own, with the reason")
 		os.Exit(1)
 	}
 }
@@ -111,7 +154,7 @@ func (m *measures) addPackage(dir string) error {
 			return err
 		}
 		if !bytes.Contains(raw, []byte("DO NOT EDIT.")) {
-			m.addLines(name, raw)
+			m.addLines(dir, name, raw)
 		}
 	}
 	return nil
@@ -131,8 +174,8 @@ func (m *measures) addTypes(dir string, own *types.Package) {
 	}
 }
 
-// addLines counts the lines of a file.
-func (m *measures) addLines(name string, raw []byte) {
+// addLines counts the lines of a file in a directory.
+func (m *measures) addLines(dir, name string, raw []byte) {
 	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
 		switch {
@@ -140,7 +183,8 @@ func (m *measures) addLines(name string, raw []byte) {
 		case strings.HasPrefix(line, "//"):
 			m.comments++
 		default:
-			if m.code++; !slices.Contains(policyFiles, name) && relation.MatchString(line) {
+			m.code[dir]++
+			if !slices.Contains(policyFiles, name) && relation.MatchString(line) {
 				m.related++
 			}
 		}
