@@ -15,24 +15,24 @@ const (
 // CheckPattern returns an error for an invalid or too large pattern. It does not compile the pattern,
 // because a hundred bytes can expand to a program of many megabytes.
 func CheckPattern(text string) error {
-	_, _, err := parsePattern(text)
+	_, err := patternSize(text)
 	return err
 }
 
-// parsePattern returns a pattern and its approximate number of instructions, or the error of CheckPattern.
-func parsePattern(text string) (*syntax.Regexp, int, error) {
+// patternSize returns the approximate number of instructions of a pattern, or the error of CheckPattern.
+func patternSize(text string) (int, error) {
 	if len(text) > maxText {
-		return nil, 0, fmt.Errorf("has %d bytes, but a pattern may have %d", len(text), maxText)
+		return 0, fmt.Errorf("has %d bytes, but a pattern may have %d", len(text), maxText)
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, 0, fmt.Errorf("is not a regular expression: %w", err)
+		return 0, fmt.Errorf("is not a regular expression: %w", err)
 	}
 	size := programSize(parsed)
 	if size > maxPatternSize {
-		return nil, 0, fmt.Errorf("compiles to more than %d steps: use fewer repetitions", maxPatternSize)
+		return 0, fmt.Errorf("compiles to more than %d steps: use fewer repetitions", maxPatternSize)
 	}
-	return parsed, size, nil
+	return size, nil
 }
 
 // programSize returns the approximate number of instructions of an expression. Above maxPatternSize it can

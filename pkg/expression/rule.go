@@ -177,7 +177,7 @@ func checkMatches(checked *cel.Ast) (largest int, err error) {
 			return
 		}
 		if text, ok := pattern.AsLiteral().Value().(string); ok {
-			_, size, wrong := parsePattern(text)
+			size, wrong := patternSize(text)
 			if wrong != nil {
 				err = fmt.Errorf("has a pattern that %w", wrong)
 			}

@@ -26,31 +26,8 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 		c.miss(err)
 		return
 	}
-	seq, written := &Node{Shape: Sequence, List: &List{}}, 0
-	if *node != nil {
-		list := *(*node).List
-		written = len(list.Elements)
-		list.Elements = slices.Clone(list.Elements)
-		seq.List, seq.Keys = &list, (*node).Keys
-	}
-	labels := seq.List.Labels(p.t, l)
-	opened := false
-	for _, i := range indices {
-		// A placeholder keeps the index of each element that no path matches.
-		for len(seq.List.Elements) <= i {
-			seq.List.Elements = append(seq.List.Elements, &Node{Shape: Map})
-		}
-		var child *Node
-		if held := seq.List.Elements[i]; !held.IsPlaceholder() {
-			child = held
-		}
-		had := child != nil
-		c.applyAt(&child, cursor{l[i], true, p.t.Elem(), p.published.Elem(), p.path.Element(labels[i], i)}, steps[1:])
-		if child == nil {
-			child, opened = &Node{Shape: Map}, opened || had
-		}
-		seq.List.Elements[i] = child
-	}
+	seq, written := ownSequence(*node)
+	opened := c.applyToElements(seq.List, indices, p, l, steps[1:])
 	seq.List.Elements = withoutPlaceholders(seq.List.Elements, written) // placeholders at the end have no effect
 	switch {
 	// A written schema keeps its own lengths, and its placeholders until a path releases something.
@@ -66,6 +43,40 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 		seq = nil
 	}
 	*node = seq
+}
+
+// ownSequence returns a Sequence with the lengths, the keys and the elements of a node in slices of its own, and the
+// number of these elements. It accepts nil.
+func ownSequence(n *Node) (seq *Node, elements int) {
+	if n == nil {
+		return &Node{Shape: Sequence, List: &List{}}, 0
+	}
+	list := *n.List
+	list.Elements = slices.Clone(list.Elements)
+	return &Node{Shape: Sequence, List: &list, Keys: n.Keys}, len(list.Elements)
+}
+
+// applyToElements applies the rest of a path to the elements with these indices. It changes list. It reports whether an
+// element is no longer observed.
+func (c *fieldCompiler) applyToElements(list *List, indices []int, p cursor, values []any, steps []pathStep) (opened bool) {
+	labels := list.Labels(p.t, values)
+	for _, i := range indices {
+		// A placeholder keeps the index of each element that no path matches.
+		for len(list.Elements) <= i {
+			list.Elements = append(list.Elements, &Node{Shape: Map})
+		}
+		var child *Node
+		if held := list.Elements[i]; !held.IsPlaceholder() {
+			child = held
+		}
+		had := child != nil
+		c.applyAt(&child, cursor{values[i], true, p.t.Elem(), p.published.Elem(), p.path.Element(labels[i], i)}, steps)
+		if child == nil {
+			child, opened = &Node{Shape: Map}, opened || had
+		}
+		list.Elements[i] = child
+	}
+	return opened
 }
 
 // keyPattern returns the keys of the elements that a path element matches, as the keys of a closed list match them. It
@@ -93,8 +104,8 @@ func (l *List) keyPattern(p cursor, step pathStep) string {
 	}
 	values, found := make([]string, len(id.keys)), 0
 	for i, key := range id.keys {
-		is := false
-		if values[i], is = text(key); is {
+		value, isNamed := text(key)
+		if values[i] = value; isNamed {
 			found++
 		}
 	}

@@ -60,6 +60,19 @@ func ParseRecorded(raw map[string]any) (*Schema, error) {
 	return entry, errors.Join(faults...)
 }
 
+// parser reads one schema, and collects all its validation errors.
+type parser struct {
+	position int
+	name     string
+	secret   bool // an invalid value can be a secret
+	// recorded is true for a schema in a status, which can have rules, types and closed maps.
+	recorded bool
+	// resource has the fields that identify the resource in spec.fields, for messages.
+	resource map[string]any
+	// faults are *ValidationErrors, also in AddRule, which converts them.
+	faults []error
+}
+
 // parseEntry parses the schema of one resource in spec.observerSchema.
 func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	return (&parser{position: position, name: nameOf(raw), secret: raw["kind"] == "Secret"}).parse(raw)
@@ -86,19 +99,6 @@ func (p *parser) parse(raw map[string]any) (*Schema, []error) {
 func nameOf(raw map[string]any) string {
 	kind, _ := raw["kind"].(string)
 	return shorten(strings.TrimSpace(kind + " " + manifest.NestedString(raw, "metadata", "name")))
-}
-
-// parser reads one schema, and collects all its validation errors.
-type parser struct {
-	position int
-	name     string
-	secret   bool // an invalid value can be a secret
-	// recorded is true for a schema in a status, which can have rules, types and closed maps.
-	recorded bool
-	// resource has the fields that identify the resource in spec.fields, for messages.
-	resource map[string]any
-	// faults are *ValidationErrors, also in AddRule, which converts them.
-	faults []error
 }
 
 // fault adds a validation error. A nil path is the whole schema.

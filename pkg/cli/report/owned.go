@@ -69,19 +69,21 @@ func addOwned(ctx context.Context, c *connection.Cluster, app *v1alpha1.Applicat
 				continue
 			}
 			for _, reference := range o.OwnerReferences {
-				if list := owners[reference.UID]; list != nil {
-					added := &OwnedObject{
-						Resource: plan.ViewResource{APIVersion: o.resource.GroupVersion().String(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name},
-						Created:  timeText(o.CreationTimestamp),
-					}
-					owners[o.UID], grown = &added.Owned, true
-					*list = append(*list, added)
-					reads.Go(func() error {
-						added.addHealth(ctx, c, app, o.resource)
-						return nil
-					})
-					break
+				list := owners[reference.UID]
+				if list == nil {
+					continue
 				}
+				added := &OwnedObject{
+					Resource: plan.ViewResource{APIVersion: o.resource.GroupVersion().String(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name},
+					Created:  timeText(o.CreationTimestamp),
+				}
+				owners[o.UID], grown = &added.Owned, true
+				*list = append(*list, added)
+				reads.Go(func() error {
+					added.addHealth(ctx, c, app, o.resource)
+					return nil
+				})
+				break
 			}
 		}
 	}
