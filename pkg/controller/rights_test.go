@@ -3,6 +3,7 @@ package controller_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,4 +157,54 @@ func TestEveryWriteUsesServiceAccount(t *testing.T) {
 	for what := range own {
 		assert.Contains(t, []string{"patch applications", "patch applications/status", "create events", "patch events", "update events"}, what)
 	}
+}
+
+// After the rights of the ServiceAccount have ended, the status and the events report nothing new about an object.
+func TestOnlyReadableValuesAreReported(t *testing.T) {
+	const own = "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}]"
+	for name, spec := range map[string]string{
+		"created":   own,
+		"observed":  "mode: Observe\n" + own,
+		"shared":    "ownership: Share\n" + own,
+		"adopted":   "adoption: Always\n" + own,
+		"suspended": "suspend: true\nownership: Share\n" + own,
+		"reported":  "ownership: Share\n" + own + "\n" + `fields: [{resource: {kind: ConfigMap, name: config}, hold: [{path: data.key, mode: report}]}]`,
+		"selected":  "select: [{apiVersion: v1, kind: ConfigMap, names: [config], hold: {data: {key: ours}}}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := given(t)
+			if name != "created" {
+				f.Create("other", `{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}`)
+			}
+			f.Submit("app", spec)
+			f.eventually("the first status", func() bool { return len(f.Application("app").Status.Resources) == 1 })
+			f.Patch("other", configMaps, "config", `{data: {key: before}}`)
+			f.eventually("the value in the status", func() bool { return f.reports("before") })
+			f.revoke()
+			f.Quiet(quiet) // the last review of the right counts for a second
+			f.Mark()
+
+			f.Patch("other", configMaps, "config", `{data: {key: canary}}`)
+
+			f.eventually("the missing right in the status", func() bool { return f.reports("system:serviceaccount:" + f.namespace + ":" + applier + "\\\" cannot ") })
+			f.Quiet(quiet)
+			assert.False(t, f.reports("canary"))
+
+			f.Grant("cluster-admin", applier)
+			f.Patch("user", applications, "app", `{metadata: {annotations: {holdfast.dev/reconcile: again}}}`)
+			f.eventually("the value in the status", func() bool { return f.reports("canary") })
+		})
+	}
+}
+
+// reports reports whether the Application app or an event contains a text.
+func (f *fixture) reports(text string) bool {
+	f.t.Helper()
+	status, err := json.Marshal(f.Application("app").Status)
+	require.NoError(f.t, err)
+	events, err := f.in("user", events).List(f.t.Context(), metav1.ListOptions{})
+	require.NoError(f.t, err)
+	more, err := events.MarshalJSON()
+	require.NoError(f.t, err)
+	return strings.Contains(string(status)+string(more), text)
 }

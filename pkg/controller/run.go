@@ -36,6 +36,7 @@ func New(client *cluster.Client, options Options) *Controller {
 		namespaces: cluster.NewNamespaces(client.Metadata, options.Now, c.registry.namespaceCreated),
 		waits:      newKindWaits(mapper),
 		profiles:   profiles.New(client, mapper, options.Now, c.registry.enqueue),
+		rights:     cluster.NewReadRights(options.Now),
 	}
 	// This and the next two calls must come before Run, which starts the watches.
 	c.target.watches.Manifests = c.manifests

@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -125,6 +126,10 @@ func (t target) Silent(mapping cluster.Mapping) error {
 
 func (t target) Profiles(_ context.Context, objects []manifest.ID) (intent.Profiles, error) {
 	return t.profiles.For(t.app, objects)
+}
+
+func (t target) MayRead(ctx context.Context, at cluster.Location, verb string, anew bool) (again time.Duration, err error) {
+	return t.Writer.MayRead(ctx, t.rights, at, verb, anew)
 }
 
 // keyOf returns the name of an object in the stores.

@@ -25,7 +25,9 @@ type targetCluster struct {
 	// waits notifies Applications of kinds that they wait for.
 	waits    *kindWaits
 	profiles *profiles.Profiles
-	now      func() time.Time
+	// rights has what ServiceAccounts may read.
+	rights *cluster.ReadRights
+	now    func() time.Time
 	// account is the ServiceAccount for Applications without spec.serviceAccountName.
 	account string
 }

@@ -178,6 +178,7 @@ func (c *summarizer) recordHookResults(res *resource, live map[string]any) {
 	}
 	status := &c.result.Status
 	status.LastObservedManifest = append(status.LastObservedManifest, manifest.EncodeRaw(s.Observed))
+	c.result.Observed = append(c.result.Observed, res.object.ID)
 	if s.Address != "" {
 		name := res.object.ID.Name
 		if namespace := res.object.ID.Namespace; namespace != c.plan.in.Application.Namespace {

@@ -43,6 +43,8 @@ type Result struct {
 	Memory State `json:"-"`
 	// Event is one event for all changes that were made; nil if there were none.
 	Event *Event
+	// Observed has the object of each item of Status.LastObservedManifest, which need not contain its namespace.
+	Observed []manifest.ID `json:"-"`
 	// NewHistory has the new history entries, oldest first.
 	NewHistory []HistoryRecord
 	// RetryAfter is the delay until the next reconcile; 0 if only a change requires one.

@@ -50,18 +50,21 @@ type desk struct {
 	now      time.Time
 	late     map[string]any // returned by a read before the watch delivers it
 	log      bytes.Buffer
-	awaited  []string       // namespaces
-	lags     bool           // no watch delivers anything
-	deleted  string         // UID and version of the last deleted object
-	known    []string       // objects whose writes were added to the stores
-	onRecord string         // the last-applied manifests at the last write
-	mayNot   error          // the error of a list request for a selection
-	mayList  string         // the name of an object for which mayNot does not apply
-	denied   int            // number of checks that returned mayNot
-	reads    int            // number of objects read by name
-	after    time.Duration  // when the last reconciliation asked to be repeated
-	unseen   error          // the error for objects that no watch has listed yet
-	patched  map[string]any // the data of each patched object; nil if a patch has no effect
+	awaited  []string // namespaces
+	lags     bool     // no watch delivers anything
+	deleted  string   // UID and version of the last deleted object
+	known    []string // objects whose writes were added to the stores
+	onRecord string   // the last-applied manifests at the last write
+	mayNot   error    // the error of a list request for a selection
+	mayList  string   // the name of an object for which mayNot does not apply
+	denied   int      // number of checks that returned mayNot
+	// mayNotRead is the error of the right to read an object. asked has the questions for it.
+	mayNotRead error
+	asked      []string
+	reads      int            // number of objects read by name
+	after      time.Duration  // when the last reconciliation asked to be repeated
+	unseen     error          // the error for objects that no watch has listed yet
+	patched    map[string]any // the data of each patched object; nil if a patch has no effect
 	// newer has the objects whose writes the watch delivers after it was read.
 	newer map[manifest.ID]kubernetes.WrittenObject
 }
@@ -364,6 +367,11 @@ func (d *desk) MayList(_ context.Context, _ kubernetes.Mapping, r kubernetes.Obj
 	}
 	d.denied++
 	return d.mayNot
+}
+
+func (d *desk) MayRead(_ context.Context, at kubernetes.Location, verb string, _ bool) (time.Duration, error) {
+	d.asked = append(d.asked, verb+" "+at.ID.Name)
+	return 10 * time.Second, d.mayNotRead
 }
 
 func (d *desk) Shared(at kubernetes.Location) (map[string]any, error) { return d.live[at.ID], nil }

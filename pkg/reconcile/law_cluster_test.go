@@ -207,6 +207,10 @@ func (t target) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 
 func (target) MayList(context.Context, kubernetes.Mapping, kubernetes.ObjectRange) error { return nil }
 
+func (target) MayRead(context.Context, kubernetes.Location, string, bool) (time.Duration, error) {
+	return 0, nil
+}
+
 func (t target) Shared(at kubernetes.Location) (map[string]any, error) {
 	if t.shared == nil {
 		return nil, nil

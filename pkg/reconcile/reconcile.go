@@ -119,7 +119,7 @@ func (r *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p 
 	if p.IsNoOp() || p.Invalid != nil {
 		target.AwaitNamespaces(nil)
 		s.markProcessed(target)
-		return r.report(ctx, app, m, p, nil)
+		return r.reportReadable(ctx, target, s, app, p, nil)
 	}
 	app, err := r.recordPostponed(ctx, app, m)
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p 
 	}
 	// The outcomes of act depend on the recorded writes, so they are dropped only now.
 	s.markProcessed(target)
-	after, err := r.report(ctx, app, m, p, a.result)
+	after, err := r.reportReadable(ctx, target, s, app, p, a.result)
 	// act stopped before the workloads, and must be repeated.
 	if err == nil && a.tokensErr != nil {
 		return Again(a.tokensErr)

@@ -141,6 +141,7 @@ func (g *gatherer) permitted(ctx context.Context, at cluster.Location, object ma
 	delete(g.memory.failures, at.ID)
 	asked.uid = uidOf(read)
 	put(&g.memory.permits, at.ID, asked)
+	put(&g.proven, at.ID, true)
 	return read
 }
 

@@ -60,7 +60,8 @@ type Request struct {
 // Snapshot is the gathered input of a decision. During act, only Input.Live is read concurrently; nothing in the
 // Snapshot is changed, except through memory.
 type Snapshot struct {
-	// Input is the input of package plan. The gatherer fills it; afterwards, only leaveToNamespace changes it.
+	// Input is the input of package plan. The gatherer fills it; afterwards, only leaveToNamespace and withoutUnreadable
+	// change it.
 	Input plan.Input
 	// memory is the State of the Application. During act, outcomeRecorder.mu guards it.
 	memory *State
@@ -70,6 +71,10 @@ type Snapshot struct {
 	shared map[manifest.ID]bool
 	// reads has the writes of other clients that this reconciliation takes into account: see Target.Processed.
 	reads []read
+	// proven has the objects that the ServiceAccount has just read.
+	proven map[manifest.ID]bool
+	// decided is the input of the last decision.
+	decided plan.Input
 }
 
 // read is an object whose observed writes are processed, and the writes that were known when it was gathered. Later
@@ -116,6 +121,7 @@ func (s *Snapshot) decide(users func([]v1alpha1.ObjectVersion) map[v1alpha1.Obje
 	if users != nil {
 		input.Users = users(plan.UnattributedWrites(input))
 	}
+	s.decided = input
 	return plan.Decide(input)
 }
 
