@@ -41,17 +41,17 @@ func read(t *testing.T, path string) string {
 
 func TestEveryConditionReasonIsExplained(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| \\**`([A-Za-z]+)`\\**")
-	table := facts.Table(t, read(t, "docs/semantics.md"), "| reason |")
+	table := facts.Table(t, read(t, "docs/status.md"), "| reason |")
 	var explained []string
 	for _, match := range row.FindAllStringSubmatch(table, -1) {
 		explained = append(explained, match[1])
 	}
-	assert.ElementsMatch(t, reasons(t), explained, "the table of docs/semantics.md and the constants of pkg/api/v1alpha1")
+	assert.ElementsMatch(t, reasons(t), explained, "the table of docs/status.md and the constants of pkg/api/v1alpha1")
 }
 
 // A reason in bold requires action by a user.
 func TestReasonsThatStallAreInBold(t *testing.T) {
-	table := facts.Table(t, read(t, "docs/semantics.md"), "| reason |")
+	table := facts.Table(t, read(t, "docs/status.md"), "| reason |")
 	for _, reason := range reasons(t) {
 		assert.Equal(t, v1alpha1.InfoForReason(reason).Disposition.Stalled(), strings.Contains(table, "| **`"+reason+"`** |"), reason)
 	}

@@ -27,7 +27,7 @@ import (
 const getLong = `List Applications, one line each.
 
 It prints the same columns as "kubectl get hfapp". READY is True if every held
-field has its value and every resource is healthy; docs/semantics.md explains the
+field has its value and every resource is healthy; docs/status.md explains the
 values of REASON. With -o wide, CONTESTED is the number of fields that another client
 keeps changing back, and MESSAGE is the message of the condition Ready. Values of
 Secrets in the manifests are masked unless --show-secrets is given.`

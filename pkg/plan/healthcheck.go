@@ -43,7 +43,7 @@ func writtenCheck(app *v1alpha1.Application, gk schema.GroupKind) (check *health
 
 // evaluate returns the health of a live object, with a message. The first of inProgress, failed and current that is
 // true decides. An expression without a result ends the evaluation as in progress.
-// Source: docs/semantics.md, "Health".
+// Source: docs/status.md, "Health".
 func (c *healthCheck) evaluate(live map[string]any) (health status.Status, message string) {
 	// Before the expressions: a status of an earlier generation would show the health of the earlier spec.
 	generation, _, _ := unstructured.NestedInt64(live, "metadata", "generation")

@@ -194,7 +194,7 @@ func put[K comparable, V any](to *map[K]V, key K, value V) {
 
 // startReconcile prepares a reconciliation. A new generation of the Application, or a request to reconcile, retries
 // everything. Any change retries the resources that were given up. A new namespace retries the resources that wait
-// for namespaces. See the section about the status in docs/semantics.md.
+// for namespaces. See docs/status.md, "Retries".
 func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Time) {
 	m.retry = retryOf(app.Spec.Retry)
 	request := app.Annotations[v1alpha1.AnnotationReconcile]

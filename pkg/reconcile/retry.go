@@ -18,7 +18,7 @@ import (
 //	rights are missing           10 s         5 min
 //	only a user can help         2 min        16 min
 //
-// Source: the section about the status in docs/semantics.md.
+// Source: docs/status.md, "Retries".
 type retry struct {
 	initial, longest time.Duration // 0: by the kind of problem
 	// multiplier is the factor between two waits, at least 1.

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Condition reasons. Each has a row in docs/semantics.md, and one in meanings.
+// Condition reasons. Each has a row in docs/status.md, and one in meanings.
 const (
 	ReasonReady                      = "Ready"
 	ReasonRendered                   = "Rendered"
