@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,6 +35,24 @@ func TestTheCodeNamesSectionsThatThereAre(t *testing.T) {
 		}))
 	}
 	assert.Greater(t, found, 10)
+}
+
+// The rules of a letter are numbered without gaps. Each reference to a rule, and each label of a golden case, names an
+// existing rule.
+func TestRulesAreNumbered(t *testing.T) {
+	contract := withoutCode(read(t, "docs/semantics.md"))
+	last := map[string]int{}
+	for _, match := range regexp.MustCompile(`(?m)^(?:\*\*|\| )([A-Z])(\d+)(?:\*\*| )`).FindAllStringSubmatch(contract, -1) {
+		letter := match[1]
+		last[letter]++
+		assert.Equal(t, strconv.Itoa(last[letter]), match[2], "rule %s%s", letter, match[2])
+	}
+	assert.Greater(t, len(last), 10)
+	for _, match := range regexp.MustCompile(`\b([A-Z])(\d+)\b`).FindAllStringSubmatch(regexp.MustCompile("`[^`]*`").ReplaceAllString(contract, ""), -1) {
+		number, err := strconv.Atoi(match[2])
+		require.NoError(t, err)
+		assert.LessOrEqual(t, number, last[match[1]], "no rule has the number %s", match[0])
+	}
 }
 
 // A golden directory proves a rule, and the rule links to it.
