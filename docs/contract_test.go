@@ -1,13 +1,16 @@
 package docs_test
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,7 +18,7 @@ import (
 
 // A comment that names a section of the contract names an existing one.
 func TestTheCodeNamesSectionsThatThereAre(t *testing.T) {
-	named := regexp.MustCompile(`(docs/(?:semantics|status|limits)\.md), "([^"]+)"(?: and "([^"]+)")?`)
+	named := regexp.MustCompile(`(docs/(?:semantics|status|limits|manifests)\.md), "([^"]+)"(?: and "([^"]+)")?`)
 	found := 0
 	for _, root := range []string{"../pkg", "../internal", "../cmd"} {
 		require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -55,10 +58,45 @@ func TestRulesAreNumbered(t *testing.T) {
 	}
 }
 
+// The golden cases of a row of the decision table show its reason. A row without a reason has a case without drift.
+func TestCasesShowTheDecisionTable(t *testing.T) {
+	_, contract, _ := strings.Cut(read(t, "docs/semantics.md"), "\n## Decision table\n")
+	section, _, _ := strings.Cut(contract, "\n## ")
+	cases := map[string][]string{}
+	for _, link := range regexp.MustCompile(`\[(T\d+)\]\(\.\./(testdata/plan/[a-z0-9-]+)\)`).FindAllStringSubmatch(section, -1) {
+		cases[link[1]] = append(cases[link[1]], read(t, link[2]+"/plan.golden.yaml"))
+	}
+	shows := func(row, text string, is bool) {
+		hasText := func(golden string) bool { return strings.Contains(golden, text) == is }
+		assert.True(t, slices.ContainsFunc(cases[row], hasText), "%s: no case has %q: %t", row, text, is)
+	}
+	printed := map[string]string{"additions": "\n  additions:", "kept": "\n          kept:", "NotRestored": "not restored: "}
+	conditions := reasons(t)
+	rows := regexp.MustCompile(`(?m)^\| (T\d+) \|.*\|([^|]*)\|([^|]*)\|$`).FindAllStringSubmatch(section, -1)
+	assert.Greater(t, len(rows), 30)
+	for _, row := range rows {
+		name, verdict := row[1], strings.TrimSpace(row[2])
+		found := regexp.MustCompile("`([A-Za-z-]+)`").FindAllStringSubmatch(row[3], -1)
+		if len(found) == 0 {
+			shows(name, "drift:", false)
+		}
+		for _, match := range found {
+			switch reason := match[1]; {
+			case verdict == "write nothing", verdict == "defer": // a plan does not print it
+				assert.Contains(t, conditions, reason, name)
+			case unicode.IsUpper(rune(reason[0])):
+				shows(name, cmp.Or(printed[reason], "reason: "+reason+"\n"), true)
+			default:
+				shows(name, cmp.Or(printed[reason], "drift: "+reason+"\n"), true)
+			}
+		}
+	}
+}
+
 // A golden directory proves a rule, and the rule links to it.
 func TestEveryGoldenDirectoryIsLinkedByItsRule(t *testing.T) {
 	rules := ""
-	for _, page := range []string{"semantics", "status", "hooks", "worked-example"} {
+	for _, page := range []string{"semantics", "manifests", "status", "hooks", "worked-example"} {
 		rules += read(t, "docs/"+page+".md")
 	}
 	entries, err := os.ReadDir("../testdata/plan")

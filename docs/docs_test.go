@@ -149,6 +149,10 @@ func TestDocumentsStayShort(t *testing.T) {
 	for document, limit := range map[string]int{"README.md": 200, "docs/design.md": 240} {
 		assert.LessOrEqual(t, strings.Count(read(t, document), "\n"), limit, document)
 	}
+	contract := read(t, "docs/semantics.md")
+	table, _, _ := strings.Cut(contract, "\n## Words\n")
+	assert.LessOrEqual(t, len(strings.Fields(contract)), 8500, "words of the contract")
+	assert.LessOrEqual(t, len(strings.Fields(table)), 1500, "words of its decision table")
 }
 
 // make test-versions writes the table. The versions come from the module files.

@@ -17,7 +17,7 @@ var serverFields = []string{
 }
 
 // dropServerFields removes the fields of a live object that a manifest cannot set, each with a warning.
-// Source: docs/semantics.md, "Reading manifests".
+// Source: docs/manifests.md, "In a manifest".
 func (d *draft) dropServerFields() {
 	metadata := d.metadata()
 	for _, field := range serverFields {
