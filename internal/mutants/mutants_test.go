@@ -22,8 +22,16 @@ func TestMutantsCanBePlanted(t *testing.T) {
 		_, err := m.Plant("../..")
 		assert.NoError(t, err, m.Name)
 		assert.True(t, hasTests(t, m.Tests), "%s: %v runs no test", m.Name, m.Tests)
+		for _, name := range goldenCase.FindAllStringSubmatch(strings.Join(m.Tests, " "), -1) {
+			cases, err := filepath.Glob("../../testdata/plan/*" + name[1] + "*")
+			require.NoError(t, err)
+			assert.NotEmpty(t, cases, "%s: no golden case %s", m.Name, name[1])
+		}
 	}
 }
+
+// goldenCase matches the name of a golden case in -run.
+var goldenCase = regexp.MustCompile(`TestGolden/([a-z0-9-]+)`)
 
 // testFunctions matches the functions in a test file that -run can name.
 var testFunctions = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)

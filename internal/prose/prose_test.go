@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -93,6 +94,25 @@ func writeBaseline(t *testing.T, baseline, rates map[Kind]float64) {
 	raw, err := json.MarshalIndent(baseline, "", "  ")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("baseline.json", append(raw, '\n'), 0o644)) //nolint:gosec // a source file
+}
+
+// riddle finds names of golden cases that do not state subject and result in the words of the contract.
+var riddle = regexp.MustCompile(`^(what|which|that|one|or|nothing|of|where|with|without|under|to)-|` +
+	`\b(entry|entries|marks?|surplus|goes|go|gone|stays?|stands|comes?|refused|refuses|theirs|ours|our|mine|we|foreign|faults?|mistakes?|spelling|` +
+	`abandoned|texts?|others|forgotten|knows|says|tells?|told|none|whole|nobody|somebody|anew|lets?|watches|notice|frees|freed|asked|` +
+	`on-record|put-back|in-place|is-there|not-there|being-there|waited-for)\b`)
+
+// A golden case is named after its subject and result.
+func TestNamesOfGoldenCases(t *testing.T) {
+	cases, err := os.ReadDir(root + "/testdata/plan")
+	require.NoError(t, err)
+	require.NotEmpty(t, cases)
+	for _, c := range cases {
+		assert.NotRegexp(t, riddle, c.Name(), "name the subject and the result in the words of docs/semantics.md")
+	}
+	for _, name := range []string{"what-is-no-set-and-no-quantity-is-refused", "a-lost-mark-is-put-back", "a-surplus-is-kept"} {
+		assert.Regexp(t, riddle, name)
+	}
 }
 
 // Each line of found.txt is a pattern and a text that it matches. No pattern matches a line of clean.txt.

@@ -34,19 +34,19 @@ import (
 
 // cannotBe maps each golden case that no API server can contain to the reason.
 var cannotBe = map[string]string{
-	"hook-fields-are-observed-under-a-user-schema":                    "a hook of the test makes its plan",
-	"a-schema-finds-a-cluster-scoped-kind-despite-a-namespace":        "no API server has a PriorityClass in a namespace",
-	"to-adopt-is-to-cut-nothing-of-a-list":                            "a Pod needs a ServiceAccount with a token",
-	"server-fields-survive-a-death-before-the-record":                 "a Pod needs a ServiceAccount with a token",
-	"a-foreign-key-that-is-there-twice-spoils-nothing":                "no variable may have a value that is no text",
-	"an-object-that-is-being-deleted-is-waited-for":                   "no client can create an object that is being deleted",
-	"keys-with-slash-tilde-dot-and-quotes-are-patched-where-they-are": "no ConfigMap may have such keys",
-	"each-selected-object-is-held":                                    "it selects the namespaces of all cases",
-	"a-label-that-is-selected-by-may-be-held":                         "it selects the namespaces of all cases",
-	"a-selection-that-would-never-rest-is-refused":                    "it selects the namespaces of all cases",
-	"objects-are-selected-by-labels-names-and-namespaces":             "its objects are in other namespaces",
-	"values-of-a-selected-object-may-be-its-own-name":                 "it selects in the namespaces of all cases",
-	"the-namespace-of-a-shared-object-is-not-held":                    "its object is in another namespace",
+	"hook-fields-are-observed-under-a-user-schema":             "a hook of the test makes its plan",
+	"a-schema-finds-a-cluster-scoped-kind-despite-a-namespace": "no API server has a PriorityClass in a namespace",
+	"adoption-removes-no-elements-of-a-list":                   "a Pod needs a ServiceAccount with a token",
+	"server-added-fields-are-kept-after-a-crash":               "a Pod needs a ServiceAccount with a token",
+	"a-duplicate-key-of-another-client-has-no-effect":          "no variable may have a value that is no text",
+	"an-object-that-is-being-deleted-is-not-written":           "no client can create an object that is being deleted",
+	"keys-with-slash-tilde-dot-and-quotes-are-corrected":       "no ConfigMap may have such keys",
+	"each-selected-object-is-held":                             "it selects the namespaces of all cases",
+	"a-label-that-is-selected-by-may-be-held":                  "it selects the namespaces of all cases",
+	"a-selection-that-releases-its-own-objects-is-invalid":     "it selects the namespaces of all cases",
+	"objects-are-selected-by-labels-names-and-namespaces":      "its objects are in other namespaces",
+	"values-of-a-selected-object-may-be-its-own-name":          "it selects in the namespaces of all cases",
+	"the-namespace-of-a-shared-object-is-not-held":             "its object is in another namespace",
 }
 
 // TestPlanMatchesController creates golden cases on a real API server. The CLI plans each case, and

@@ -26,29 +26,29 @@ var lookedAt = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 // value of each leaf. It records only objects that the Application owns.
 func TestObservedDriftIsReported(t *testing.T) {
 	for name, want := range map[string]struct{ ready, row, reason, held, watched, event string }{
-		"an-object-that-is-not-there-is-only-observed": {
+		"a-missing-object-is-only-reported": {
 			ready: "observe-only: nothing is written until spec.mode is Hold, which would create 1", reason: "Observing",
 			row: "does not exist, and would be created", held: "Observing", watched: " none none", event: "observed ConfigMap default/settings (not there)",
 		},
-		"a-drifted-object-without-our-marks-is-only-observed": {
+		"a-drifted-object-without-tracking-metadata-is-only-reported": {
 			ready: "would change nothing; 1 resource would not be written, for the reasons in the status", reason: "ResourceConflict",
 			row: "or use another name; it differs: data.mode", held: "ResourceConflict", watched: `data.mode "live" "theirs"`,
 			event: `observed ConfigMap default/settings (data.mode is "theirs", and "live" is desired)`,
 		},
-		"an-object-that-would-be-adopted-is-only-observed": {
+		"an-object-that-would-be-adopted-is-only-reported": {
 			ready: "which would adopt 1 (1 field)", reason: "Observing",
 			row: "exists, and would be adopted and corrected: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`,
 			event: `(data.mode is "theirs", and "live" is desired)`,
 		},
-		"an-object-of-another-owner-is-only-observed": {
+		"an-object-of-another-owner-is-only-reported": {
 			ready: "1 resource would not be written, for the reasons in the status", reason: "ResourceConflict",
 			row: "belongs to Application default/other: ", held: "ResourceConflict", watched: `data.mode "live" "theirs"`, event: "data.mode",
 		},
-		"a-shared-object-is-only-observed": {
+		"drift-of-a-shared-object-is-only-reported": {
 			ready: "which would hold 1 (1 field)", reason: "Observing",
 			row: "has drifted, and would be held: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.mode",
 		},
-		"lengths-of-lists-are-only-observed": {
+		"lengths-of-lists-are-only-reported": {
 			ready: "which would adopt 1 (3 fields)", reason: "Observing",
 			row:  "would be adopted and corrected: spec.tracks[0]; spec.tracks[3]; spec.tracks[2]",
 			held: "Observing", watched: `spec.tracks[0] "one" "other"`, event: `spec.tracks[3] is "four", and absent is desired`,
@@ -57,7 +57,7 @@ func TestObservedDriftIsReported(t *testing.T) {
 			ready: "which would correct 1 (2 fields)", reason: "Observing",
 			row: "has drifted, and would be corrected: data.mode; data.old", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.old",
 		},
-		"a-resource-that-leaves-is-only-observed": {
+		"a-resource-that-leaves-is-only-reported": {
 			ready: "which would delete 1", reason: "", row: "", held: "Deleting", watched: "", event: "",
 		},
 		"an-observe-only-application-can-be-suspended": {
@@ -168,7 +168,7 @@ observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, labe
 
 // Drift of a Secret is reported without its values.
 func TestAnObservedSecretIsMasked(t *testing.T) {
-	in := readCase(t, filepath.Join(goldenRoot, "an-object-that-would-be-adopted-is-only-observed"))
+	in := readCase(t, filepath.Join(goldenRoot, "an-object-that-would-be-adopted-is-only-reported"))
 	id := manifest.ID{Kind: "Secret", Namespace: "default", Name: "keys"}
 	in.Application.Spec.Manifest = observertest.Raws(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "keys"}, "stringData": map[string]any{"password": "canary-1"},
@@ -194,7 +194,7 @@ func TestDeletedWhileItObserves(t *testing.T) {
 	held.Application.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
 	assert.Equal(t, plan.Update, plan.DecideDeletion(held).Changes[0].Action)
 
-	for _, name := range []string{"a-drifted-object-without-our-marks-is-only-observed", "an-object-that-would-be-adopted-is-only-observed", "a-shared-object-is-only-observed"} {
+	for _, name := range []string{"a-drifted-object-without-tracking-metadata-is-only-reported", "an-object-that-would-be-adopted-is-only-reported", "drift-of-a-shared-object-is-only-reported"} {
 		never := readCase(t, filepath.Join(goldenRoot, name))
 		never.Application.Status = plan.Decide(never).Summarize(nil, lookedAt).Status
 		assert.Empty(t, plan.DecideDeletion(never).Changes, name)
@@ -210,12 +210,12 @@ func raw(v *runtime.RawExtension) string {
 
 // A value in another form is reported as drift only if the types are known. Otherwise it is doubtful.
 func TestAnotherSpellingIsNoDrift(t *testing.T) {
-	in := readCase(t, filepath.Join(goldenRoot, "another-spelling-is-no-drift-where-nothing-is-written"))
+	in := readCase(t, filepath.Join(goldenRoot, "an-accepted-form-is-no-drift-in-observe-only-mode"))
 	status := plan.Decide(in).Summarize(nil, lookedAt).Status
 	require.Len(t, status.Reported, 1, "false is a value where the API server stores it")
 	assert.Equal(t, "spec.template.spec.automountServiceAccountToken", status.Reported[0].Path)
 
-	in = readCase(t, filepath.Join(goldenRoot, "a-possible-other-spelling-is-doubtful-drift"))
+	in = readCase(t, filepath.Join(goldenRoot, "a-possible-accepted-form-is-doubtful-drift"))
 	p := plan.Decide(in)
 	status = p.Summarize(nil, lookedAt).Status
 	assert.Empty(t, status.Reported)
