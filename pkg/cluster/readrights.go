@@ -50,9 +50,9 @@ type review struct {
 }
 
 // MayRead returns nil if the ServiceAccount may read an object. verb is get or list. It asks the API server for all
-// objects of the namespace, and then for this one, unless recent reviews are known. With anew, it asks in any case. The
-// error of a missing right is that of a rejected request (403), and again is when it asks the next time.
-func (w *Writer) MayRead(ctx context.Context, rights *ReadRights, at Location, verb string, anew bool) (again time.Duration, err error) {
+// objects of the namespace, and then for this one, unless recent reviews are known. With refresh, no recent review
+// counts. A missing right is a 403 error, and again is when it asks the next time.
+func (w *Writer) MayRead(ctx context.Context, rights *ReadRights, at Location, verb string, refresh bool) (again time.Duration, err error) {
 	resource := at.Mapping.Resource.GroupResource()
 	all := readRight{user: w.user, verb: verb, GroupResource: resource}
 	if at.Mapping.Namespaced {
@@ -62,7 +62,7 @@ func (w *Writer) MayRead(ctx context.Context, rights *ReadRights, at Location, v
 	one.name = at.ID.Name
 	for _, right := range []readRight{all, one} {
 		known, asked := rights.known(right)
-		if !asked || anew {
+		if !asked || refresh {
 			allowed, err := w.isAllowed(ctx, right)
 			if err != nil {
 				return deniedFor, err

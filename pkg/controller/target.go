@@ -128,8 +128,8 @@ func (t target) Profiles(_ context.Context, objects []manifest.ID) (intent.Profi
 	return t.profiles.For(t.app, objects)
 }
 
-func (t target) MayRead(ctx context.Context, at cluster.Location, verb string, anew bool) (again time.Duration, err error) {
-	return t.Writer.MayRead(ctx, t.rights, at, verb, anew)
+func (t target) MayRead(ctx context.Context, at cluster.Location, verb string, refresh bool) (again time.Duration, err error) {
+	return t.Writer.MayRead(ctx, t.rights, at, verb, refresh)
 }
 
 // keyOf returns the name of an object in the stores.

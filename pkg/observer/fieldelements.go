@@ -39,7 +39,7 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 	if freed != "" {
 		c.freeKeys(seq, []string{freed})
 	}
-	if (*node == nil || opened) && c.isNeedless(seq) {
+	if (*node == nil || opened) && isNeedless(seq, c.Written != nil) {
 		seq = nil
 	}
 	*node = seq
@@ -117,9 +117,9 @@ func (l *List) keyPattern(p cursor, step pathStep) string {
 
 // isNeedless reports whether a list observes nothing, so that it can be removed. In a written schema, the lengths and
 // the keys of a list are observed, too.
-func (c *fieldCompiler) isNeedless(n *Node) bool {
+func isNeedless(n *Node, isWritten bool) bool {
 	list := n.List
-	if c.Written != nil {
+	if isWritten {
 		return len(list.Elements) == 0 && list.Min == 0 && list.Max == 0 && len(list.Keys) == 0 && !list.ByValue
 	}
 	return n.Keys == nil && !slices.ContainsFunc(list.Elements, func(n *Node) bool { return !n.IsPlaceholder() })

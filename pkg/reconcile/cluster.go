@@ -68,8 +68,8 @@ type Target interface {
 	// MayList returns an error if the Application's ServiceAccount may not list the objects in a range.
 	MayList(ctx context.Context, mapping cluster.Mapping, r cluster.ObjectRange) error
 	// MayRead returns an error if the Application's ServiceAccount may not read an object, and when to ask again. verb is
-	// get or list. With anew, recent reviews do not count.
-	MayRead(ctx context.Context, at cluster.Location, verb string, anew bool) (again time.Duration, err error)
+	// get or list. With refresh, recent reviews do not count.
+	MayRead(ctx context.Context, at cluster.Location, verb string, refresh bool) (again time.Duration, err error)
 	// Create, Patch and Delete return the object from the response of the API server. Delete returns nil if
 	// the object is gone.
 	Create(ctx context.Context, at cluster.Location, body map[string]any) (map[string]any, error)

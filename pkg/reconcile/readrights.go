@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,25 +13,37 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
+// summarize returns the result of a plan without the objects that the ServiceAccount may no longer read, and the plan of
+// that result: see withoutUnreadable.
+func (s *Snapshot) summarize(ctx context.Context, target Target, app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, now time.Time) (*plan.Plan, plan.Result) {
+	result := p.Summarize(outcomes, now)
+	readable := s.withoutUnreadable(ctx, target, app, p, outcomes, result)
+	if readable != p {
+		result = readable.Summarize(outcomes, now)
+	}
+	return readable, result
+}
+
 // withoutUnreadable decides again without the objects that the ServiceAccount may no longer read, if the result reports
 // something new about them. A watch has the rights of the controller, so these rights can end while the objects
 // are watched. It returns the given plan if all of them may be read. It removes the others from the snapshot and from
 // the outcomes, and blocks them until the right is checked again.
 //
 // A response to a request of this reconciliation is proof: it was sent as the ServiceAccount. Nothing is asked while
-// the result reports nothing new. Source: docs/semantics.md, "Permissions".
+// the result reports nothing new. Source: docs/limits.md, "Permission to read".
 func (s *Snapshot) withoutUnreadable(ctx context.Context, target Target, app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) *plan.Plan {
 	if p.Invalid != nil {
 		return p
 	}
 	unreadable := false
 	for _, id := range manifest.SortedIDs(s.newlyReported(app, result)) {
-		if s.proven[id] || s.Input.Live[id] == nil || outcomes[id].Object != nil {
+		outcome, attempted := outcomes[id]
+		problem := outcome.Problem
+		if s.proven[id] || s.Input.Live[id] == nil || attempted && problem == nil || outcome.Object != nil {
 			continue
 		}
 		at, verb := s.locate(id)
 		// A request that was rejected with 403 shows that rights have changed.
-		problem := outcomes[id].Problem
 		again, err := target.MayRead(ctx, at, verb, problem != nil && problem.Disposition() == v1alpha1.DispositionGrant)
 		if err == nil {
 			continue

@@ -119,7 +119,9 @@ func (r *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p 
 	if p.IsNoOp() || p.Invalid != nil {
 		target.AwaitNamespaces(nil)
 		s.markProcessed(target)
-		return r.reportReadable(ctx, target, s, app, p, nil)
+		now := r.Now()
+		p, result := s.summarize(ctx, target, app, p, nil, now)
+		return r.reportResult(ctx, app, m, p, nil, result, now)
 	}
 	app, err := r.recordPostponed(ctx, app, m)
 	if err != nil {
@@ -139,7 +141,9 @@ func (r *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p 
 	}
 	// The outcomes of act depend on the recorded writes, so they are dropped only now.
 	s.markProcessed(target)
-	after, err := r.reportReadable(ctx, target, s, app, p, a.result)
+	now := r.Now()
+	p, result := s.summarize(ctx, target, app, p, a.result, now)
+	after, err := r.reportResult(ctx, app, m, p, a.result, result, now)
 	// act stopped before the workloads, and must be repeated.
 	if err == nil && a.tokensErr != nil {
 		return Again(a.tokensErr)

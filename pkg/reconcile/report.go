@@ -26,16 +26,6 @@ func (r *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *S
 	return r.reportResult(ctx, app, m, p, outcomes, p.Summarize(outcomes, now), now)
 }
 
-// reportReadable is report without what the ServiceAccount may no longer read.
-func (r *Reconciler) reportReadable(ctx context.Context, target Target, s *Snapshot, app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) (time.Duration, error) {
-	now := r.Now()
-	result := p.Summarize(outcomes, now)
-	if readable := s.withoutUnreadable(ctx, target, app, p, outcomes, result); readable != p {
-		p, result = readable, readable.Summarize(outcomes, now)
-	}
-	return r.reportResult(ctx, app, s.memory, p, outcomes, result, now)
-}
-
 // reportResult writes and emits a result: see report.
 func (r *Reconciler) reportResult(ctx context.Context, app *v1alpha1.Application, m *State, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result, now time.Time) (time.Duration, error) {
 	// The state advances even if the write of the status fails, because the requests have been sent.
