@@ -5,5 +5,5 @@
 // The directory image builds the image of the controller. The module also provides two programs:
 //
 //	go tool kustomize build ../../deploy/default   # deploy/install.yaml
-//	go tool cyclonedx-gomod bin …                  # make sbom
+//	go run ./sbom -o BILL PROGRAM                  # make sbom
 package manifests

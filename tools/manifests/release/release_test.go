@@ -103,6 +103,7 @@ func TestProgramsOfARelease(t *testing.T) {
 
 // The program of a small module, built in two directories.
 func TestBillIsReproducible(t *testing.T) {
+	useEmptyModuleCache(t)
 	bills := make([]string, samples.Of(1, 2))
 	for i := range bills {
 		source := t.TempDir()

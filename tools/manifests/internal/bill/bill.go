@@ -18,18 +18,21 @@ import (
 // license is the license of Holdfast.
 const license = "Apache-2.0"
 
+// tool is the program that reads the modules of another one.
+const tool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod"
+
 // Of returns the bill of a Go program. It reads the licenses of modules from the module cache.
 func Of(ctx context.Context, program, version string) (*cdx.BOM, error) {
-	cmd := exec.CommandContext(ctx, "go", "tool", "cyclonedx-gomod", "bin",
-		"-json", "-licenses", "-std", "-noserial", "-notimestamp", "-version", version, program)
-	cmd.Env = append(os.Environ(), "GOPROXY=off") // the module of the program itself is nowhere to be downloaded
-	var messages bytes.Buffer
-	cmd.Stderr = &messages
-	output, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("reading the modules of %s: %w\n%s", program, err, messages.Bytes())
+	if _, err := output(exec.CommandContext(ctx, "go", "list", "-deps", "-f", "", tool)); err != nil {
+		return nil, fmt.Errorf("downloading the modules of %s: %w", tool, err)
 	}
-	made, err := decode(output)
+	cmd := exec.CommandContext(ctx, "go", "run", "-trimpath", tool, "bin", "-json", "-licenses", "-std", "-noserial", "-notimestamp", "-version", version, program)
+	cmd.Env = append(os.Environ(), "GOPROXY=off") // the module of the program itself is nowhere to be downloaded
+	text, err := output(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("reading the modules of %s: %w", program, err)
+	}
+	made, err := decode(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading the bill of %s: %w", program, err)
 	}
@@ -41,6 +44,17 @@ func Of(ctx context.Context, program, version string) (*cdx.BOM, error) {
 	}
 	made.Metadata.Component.Licenses = &cdx.Licenses{{License: &cdx.License{ID: license}}}
 	return made, nil
+}
+
+// output returns the output of a command. Its error contains what the command writes to standard error.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	var messages bytes.Buffer
+	cmd.Stderr = &messages
+	text, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, messages.Bytes())
+	}
+	return text, err
 }
 
 // Read reads a bill from a file.
