@@ -5,6 +5,8 @@ import (
 	_ "embed" // for the scripts
 	"encoding/hex"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // The names of the files in the ConfigMap.
@@ -36,11 +38,14 @@ func (d *database) configMap() values {
 	return d.object("v1", "ConfigMap", d.configName(), values{"data": d.files()})
 }
 
-// checksum returns a checksum of the files. When a file changes, the checksum replaces the Pod, because the running
-// server does not read the files again. The names and contents are separated by NUL characters, so that text cannot
-// move from one file to another unnoticed.
+// checksum returns a checksum of the files of the container. When one changes, the checksum
+// replaces the Pod. It omits the options for small storage, because storage grows without a restart: the server uses the
+// new options from its next start on. The names and contents are separated by NUL characters, so that text cannot move
+// from one file to another unnoticed.
 func (d *database) checksum() string {
-	files := d.files()
+	large := *d
+	large.storage = *resource.NewQuantity(gibibyte, resource.BinarySI)
+	files := large.files()
 	var all strings.Builder
 	for _, name := range []string{optionsFile, startFile, aliveFile} {
 		text, _ := files[name].(string)

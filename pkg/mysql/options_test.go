@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
 	_ "holdfast.dev/holdfast/internal/repeatable"
+	v1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/template"
 )
 
@@ -63,4 +65,30 @@ func FuzzConfiguration(f *testing.F) {
 			assert.NotEmpty(t, fault.Message)
 		}
 	})
+}
+
+// A larger volume needs no other Pod. Other changes of the files do.
+func TestLargerStorageKeepsThePodTemplate(t *testing.T) {
+	of := func(change func(*v1.MysqlSpec)) *database {
+		object := &v1.Mysql{}
+		object.Name = "shop"
+		object.Spec = v1.MysqlSpec{Storage: "256Mi"}.Defaulted()
+		change(&object.Spec)
+		d, err := newDatabase(object)
+		require.NoError(t, err)
+		return d
+	}
+	before := of(func(*v1.MysqlSpec) {})
+	assert.Contains(t, before.options(), "innodb-redo-log-capacity=16M")
+	for _, size := range []string{"512Mi", "1Gi", "2Ti"} {
+		larger := of(func(spec *v1.MysqlSpec) { spec.Storage = size })
+		assert.Equal(t, before.statefulSet(), larger.statefulSet(), size)
+		assert.NotEqual(t, before.options(), larger.options(), "the next start uses the storage")
+	}
+	for what, change := range map[string]func(*v1.MysqlSpec){
+		"memory":        func(spec *v1.MysqlSpec) { spec.Memory = "1Gi" },
+		"configuration": func(spec *v1.MysqlSpec) { spec.Configuration = "sort_buffer_size=1M" },
+	} {
+		assert.NotEqual(t, before.checksum(), of(change).checksum(), what)
+	}
 }
