@@ -14,6 +14,7 @@ const (
 	optionsFile = "my.cnf"
 	startFile   = "start.sh"
 	aliveFile   = "alive.sh"
+	readyFile   = "ready.sh"
 )
 
 // startScript writes the credentials into an init file and client.cnf, and starts the server. Its arguments are the
@@ -28,9 +29,15 @@ var startScript string
 //go:embed files/alive.sh
 var aliveScript string
 
+// readyScript is the readiness probe. It fails if the server would refuse a client with the credentials that the Secret
+// has now.
+//
+//go:embed files/ready.sh
+var readyScript string
+
 // files returns the files for the Pod.
 func (d *database) files() values {
-	return values{optionsFile: d.options(), startFile: startScript, aliveFile: aliveScript}
+	return values{optionsFile: d.options(), startFile: startScript, aliveFile: aliveScript, readyFile: readyScript}
 }
 
 // configMap returns the ConfigMap that the Pod mounts as a directory.
@@ -38,7 +45,7 @@ func (d *database) configMap() values {
 	return d.object("v1", "ConfigMap", d.configName(), values{"data": d.files()})
 }
 
-// checksum returns a checksum of the files of the container. When one changes, the checksum
+// checksum returns a checksum of the files that the container reads only when it starts. When one changes, the checksum
 // replaces the Pod. It omits the options for small storage, because storage grows without a restart: the server uses the
 // new options from its next start on. The names and contents are separated by NUL characters, so that text cannot move
 // from one file to another unnoticed.
@@ -47,7 +54,7 @@ func (d *database) checksum() string {
 	large.storage = *resource.NewQuantity(gibibyte, resource.BinarySI)
 	files := large.files()
 	var all strings.Builder
-	for _, name := range []string{optionsFile, startFile, aliveFile} {
+	for _, name := range []string{optionsFile, startFile} {
 		text, _ := files[name].(string)
 		all.WriteString(name + "\x00" + text + "\x00")
 	}

@@ -257,7 +257,9 @@ func TestSampleOnRealServer(t *testing.T) {
 		output, err := p.command("livenessProbe", "exec", "command").CombinedOutput()
 		require.Error(t, err)
 		assert.Contains(t, string(output), "the key password of the Secret has changed")
-		require.NoError(t, p.command("readinessProbe", "exec", "command").Run(), "until then clients that know the old one work")
+		output, err = p.command("readinessProbe", "exec", "command").CombinedOutput()
+		require.Error(t, err, "a client with the password of the Secret is refused")
+		assert.Contains(t, string(output), "the key password of the Secret has changed")
 
 		p.Stop()
 		require.Equal(t, 0, p.server.ProcessState.ExitCode(), "it ends in order:\n%s", p.log.String())

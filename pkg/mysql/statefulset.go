@@ -6,7 +6,7 @@ const image = "docker.io/library/mysql"
 // containerName is the name of the container with the server.
 const containerName = "mysql"
 
-// AnnotationChecksum is an annotation of the Pod. It changes with the files of the ConfigMap.
+// AnnotationChecksum is an annotation of the Pod. It changes with the files that the server reads when it starts.
 const AnnotationChecksum = "fnjoin.com/configuration-checksum"
 
 // statefulSet returns the StatefulSet. It runs one Pod, and never two on the same volume.
@@ -78,7 +78,7 @@ func (d *database) container() values {
 		// because the server does not listen there while it initializes its data.
 		"startupProbe":   probe(list{"mysqladmin", "--defaults-file=" + runDirectory + "/client.cnf", "ping"}, 5, 720),
 		"livenessProbe":  probe(list{"bash", configDirectory + "/" + aliveFile, credentialsDirectory, runDirectory}, 10, 6),
-		"readinessProbe": probe(list{"mysql", "--defaults-file=" + runDirectory + "/client.cnf", "--execute=SELECT 1"}, 5, 3),
+		"readinessProbe": probe(list{"bash", configDirectory + "/" + readyFile, credentialsDirectory, runDirectory}, 5, 3),
 		"volumeMounts": list{
 			values{"name": "data", "mountPath": dataDirectory},
 			values{"name": "config", "mountPath": configDirectory, "readOnly": true},
