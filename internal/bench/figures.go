@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"holdfast.dev/holdfast/internal/testcluster/binaries"
 )
@@ -43,8 +44,10 @@ type report struct {
 // result contains the figures of one subject with n resources. If a figure is missing or has fewer drifts,
 // Problem is the reason.
 type result struct {
-	Subject string             `json:"subject"`
-	N       int                `json:"n"`
+	Subject string `json:"subject"`
+	N       int    `json:"n"`
+	// Run is the date of the run. Only figures of one run are comparable.
+	Run     string             `json:"run"`
 	Figures map[string]float64 `json:"figures"`
 	Problem string             `json:"problem,omitempty"`
 }
@@ -76,15 +79,18 @@ func (r result) cell(format string, names ...string) string {
 	return fmt.Sprintf(format, values...)
 }
 
-// markdown returns the table, the missing figures with reasons, and the machine.
+// markdown returns a table for each run, the missing figures with reasons, and the machine.
 func (r report) markdown() string {
 	var text strings.Builder
 	line := func(cells []string) { fmt.Fprintf(&text, "| %s |\n", strings.Join(cells, " | ")) }
-	line(columns)
-	line(slices.Repeat([]string{"---"}, len(columns)))
 	ordered := slices.Clone(r.Results)
-	slices.SortStableFunc(ordered, func(a, b result) int { return cmp.Compare(a.N, b.N) })
-	for _, one := range ordered {
+	slices.SortStableFunc(ordered, func(a, b result) int { return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.N, b.N)) })
+	for i, one := range ordered {
+		if i == 0 || one.Run != ordered[i-1].Run {
+			fmt.Fprintf(&text, "%sRun of %s:\n\n", strings.Repeat("\n", min(i, 1)), one.Run)
+			line(columns)
+			line(slices.Repeat([]string{"---"}, len(columns)))
+		}
 		line(one.cells())
 	}
 	begin := "\n"
@@ -141,7 +147,7 @@ func compare(ctx context.Context, sizes, output string, c comparison) error {
 	if err != nil {
 		return err
 	}
-	c.root, c.directory = root, filepath.Join(root, ".holdfast", "peers")
+	c.root, c.directory, c.date = root, filepath.Join(root, ".holdfast", "peers"), time.Now().Format(time.DateOnly)
 	r := report{Drifts: c.drifts}
 	if r.Machine, err = machine(ctx); err != nil {
 		return err

@@ -28,6 +28,7 @@ type comparison struct {
 	directory string // for logs and other files
 	sizes     []int
 	drifts    int
+	date      string // of the run
 	only      string // substring of the name of a subject; empty for all
 }
 
@@ -67,7 +68,7 @@ func (c *comparison) rows(all []subject) (rows []subject, results []result) {
 		for _, s := range all {
 			if strings.Contains(s.name, c.only) {
 				rows = append(rows, s)
-				results = append(results, result{Subject: s.name, N: n, Figures: map[string]float64{}, Problem: "the run was interrupted"})
+				results = append(results, result{Subject: s.name, N: n, Run: c.date, Figures: map[string]float64{}, Problem: "the run was interrupted"})
 			}
 		}
 	}
