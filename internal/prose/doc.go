@@ -1,5 +1,5 @@
-// Package prose measures patterns of unidiomatic English in the repository: in comments, strings, Markdown,
-// identifiers, and names of tests. Its test compares the rates with baseline.json and fails if one has risen. A rate is
+// Package prose measures patterns of unidiomatic English in the repository: in comments, strings, Markdown, the YAML
+// files of deploy, identifiers, and names of tests and golden cases. Its test compares the rates with baseline.json and fails if one has risen. A rate is
 // the number of matches per 1,000 words, or per 1,000 identifiers.
 //
 // The package cannot judge a sentence. Each pattern has false positives, so do not aim for zero. A source line that

@@ -42,7 +42,10 @@ type Result struct {
 // skippedDirectories are not measured, and neither are hidden directories.
 var skippedDirectories = []string{"vendor", "node_modules", "third_party", "bin"}
 
-// Measure returns the matches in all Go and Markdown files below a directory.
+// generatedYAML are the files and directories of deploy that generators write from the others, or from Go comments.
+var generatedYAML = []string{"deploy/crd", "deploy/install.yaml", "deploy/helm/holdfast/files"}
+
+// Measure returns the matches in all Go and Markdown files below a directory, and in the YAML files of deploy.
 func Measure(root string) (Result, error) {
 	files, total := []string{}, Result{Words: map[Kind]int{}}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -56,6 +59,12 @@ func Measure(root string) (Result, error) {
 			return fs.SkipDir
 		case entry.IsDir() && (strings.HasPrefix(name, ".") || slices.Contains(skippedDirectories, name)):
 			return fs.SkipDir
+		case slices.Contains(generatedYAML, relative(root, path)):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+		case filepath.Ext(name) == ".yaml" && strings.HasPrefix(relative(root, path), "deploy/"):
+			files = append(files, path)
 		case filepath.Ext(name) == ".md", filepath.Ext(name) == ".go" && !strings.HasPrefix(name, "zz_generated"):
 			files = append(files, path)
 		}
@@ -122,8 +131,9 @@ func measureFile(path, name string) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	if filepath.Ext(path) == ".md" {
-		for _, p := range markdownParagraphs(string(source)) {
+	read := map[string]func(string) []paragraph{".md": markdownParagraphs, ".yaml": yamlParagraphs}[filepath.Ext(path)]
+	if read != nil {
+		for _, p := range read(string(source)) {
 			r.paragraph(name, p)
 		}
 		return r, nil

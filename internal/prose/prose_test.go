@@ -179,3 +179,20 @@ func TestMarkdownParagraphs(t *testing.T) {
 	}
 	assert.Equal(t, []string{"1 Title", "3 A  link  with CODE / on two lines.", "10 - one", "11 - two / continued", "14 | a | b |"}, all)
 }
+
+func TestYAMLParagraphs(t *testing.T) {
+	raw, err := os.ReadFile("testdata/example.yaml")
+	require.NoError(t, err)
+	var all []string
+	for _, p := range yamlParagraphs(string(raw)) {
+		text := make([]string, len(p.lines))
+		for i, l := range p.lines {
+			text[i] = l.text
+		}
+		all = append(all, fmt.Sprintf("%s %d %s", p.kind, p.lines[0].number, strings.Join(text, " / ")))
+	}
+	assert.Equal(t, []string{
+		"comments 1 A comment / in two lines.", "comments 3 after a value", "comments 8 Before a field.", "strings 9 the first `field`",
+		"strings 10  / in two / # lines", "comments 14 A note.",
+	}, all)
+}
