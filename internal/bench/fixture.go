@@ -22,4 +22,6 @@ type bench struct {
 	client  *client
 	process *process
 	table   table
+	// isWarm is true once the Application of P3 exists, and isHeld once those of P4, P6 and P2 do.
+	isWarm, isHeld bool
 }
