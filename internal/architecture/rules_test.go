@@ -7,12 +7,12 @@ const module = "holdfast.dev/holdfast"
 // A package can import packages in lower layers and in its own directory, but no others in its layer.
 var layers = [][]string{
 	{"internal/compress"},
-	{"pkg/api", "internal/version", "internal/suggest"},
+	{"pkg/api", "internal/version", "internal/suggest", "internal/truncate"},
 	{"pkg/kinds", "pkg/manifest", "pkg/expression"},
 	{"pkg/observer", "pkg/slice"},
 	{"pkg/delta"},
 	{"pkg/template", "pkg/writer", "pkg/claim"},
-	{"pkg/hooks", "pkg/tosca", "pkg/mysql"},
+	{"pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/health"},
 	{"pkg/intent", "pkg/builtin"},
 	{"pkg/record"},
 	{"pkg/plan"},
@@ -26,7 +26,7 @@ var layers = [][]string{
 // pure are the packages that decide and never act.
 var pure = []string{
 	"internal/compress", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
-	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/record", "pkg/plan",
+	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/record", "pkg/health", "pkg/plan",
 }
 
 // notInPure lists packages that pure packages must not depend on, not even indirectly. It does not contain
@@ -42,7 +42,7 @@ var notInPure = []string{
 }
 
 // dataOnly are the pure packages that handle every object as data, without the Go types of built-in kinds.
-// (pkg/plan depends on such types through the kstatus library.)
+// (pkg/health and pkg/plan depend on such types through the kstatus library.)
 var dataOnly = []string{
 	"internal/compress", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
 	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/record",

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/record"
 )
@@ -39,7 +40,7 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 	status.Resources = upsertInventory(status.Resources, shared)
 	for _, res := range unnamed {
 		status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
-			ResourceReference: reference(res.object.ID, res.object.APIVersion), Health: healthNotFound,
+			ResourceReference: reference(res.object.ID, res.object.APIVersion), Health: health.NotFound,
 			Reason: v1alpha1.ReasonRetrying, Message: res.object.ID.String() + " is about to be created",
 		})
 	}
@@ -140,7 +141,7 @@ func upsertInventory(inventory, rows []v1alpha1.ResourceStatus) []v1alpha1.Resou
 		id := manifest.IDFromReference(row.ResourceReference)
 		k := slices.IndexFunc(inventory, func(r v1alpha1.ResourceStatus) bool { return manifest.IDFromReference(r.ResourceReference) == id })
 		if k < 0 {
-			row.Health, row.Reason, row.Message = healthUnknown, v1alpha1.ReasonRetrying, id.String()+" is about to be held"
+			row.Health, row.Reason, row.Message = health.Unknown, v1alpha1.ReasonRetrying, id.String()+" is about to be held"
 			inventory = append(inventory, row)
 			continue
 		}

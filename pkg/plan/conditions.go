@@ -7,6 +7,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/internal/truncate"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/intent"
 )
@@ -120,7 +121,7 @@ func (c conditionWriter) rendered() verdict {
 	if n := len(c.plan.Warnings); n > 0 {
 		message += "; " + count(n, "warning") + ": " + list(c.plan.Warnings)
 	}
-	return trueVerdict(v1alpha1.ReasonRendered, shorten(message, 4096))
+	return trueVerdict(v1alpha1.ReasonRendered, truncate.String(message, 4096))
 }
 
 // staleVerdict returns the verdict while the state of the cluster is not known.
@@ -129,7 +130,7 @@ func staleVerdict(why []*Problem) verdict {
 	for i, p := range why {
 		messages[i] = p.Error()
 	}
-	message := shorten("the state of the cluster is not known: "+list(messages), 4096)
+	message := truncate.String("the state of the cluster is not known: "+list(messages), 4096)
 	return verdict{status: metav1.ConditionUnknown, reason: why[0].Reason, message: message, stalled: why[0].Stalled()}
 }
 
@@ -143,7 +144,7 @@ func contestedVerdict(contested []v1alpha1.ContestedField) verdict {
 		}
 		messages[i] = fmt.Sprintf("%s of %s %s is repeatedly changed back%s", f.Path, f.Resource.Kind, f.Resource.Name, bySuffix(f.Manager))
 	}
-	return falseVerdict(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
+	return falseVerdict(v1alpha1.ReasonContested, truncate.String(list(messages), 4096), false)
 }
 
 // heldVerdict returns the verdict on whether all held fields are in sync. Problems of resources have precedence, then
@@ -163,7 +164,7 @@ func (c conditionWriter) heldVerdict() verdict {
 			}
 		}
 		message := intent.JoinSentences(list(slices.Concat(messages, c.waits)), remedies...)
-		return falseVerdict(worst.Reason, shorten(message, 4096), worst.Stalled())
+		return falseVerdict(worst.Reason, truncate.String(message, 4096), worst.Stalled())
 	}
 	if len(c.plan.in.StaleKinds) > 0 {
 		return staleVerdict(c.plan.in.StaleKinds)
@@ -179,7 +180,7 @@ func (c conditionWriter) heldVerdict() verdict {
 		if len(waits) == 0 {
 			waits = []string{"objects are not deleted while the Application is suspended"}
 		}
-		return falseVerdict(v1alpha1.ReasonSuspended, shorten(list(waits), 4096), false)
+		return falseVerdict(v1alpha1.ReasonSuspended, truncate.String(list(waits), 4096), false)
 	}
 	return trueVerdict(v1alpha1.ReasonHeld, count(c.held, "field")+" in sync")
 }
@@ -199,7 +200,7 @@ func (c conditionWriter) healthy() verdict {
 			worst = p
 		}
 	}
-	return falseVerdict(worst.Reason, shorten(list(messages), 4096), false)
+	return falseVerdict(worst.Reason, truncate.String(list(messages), 4096), false)
 }
 
 // set sets a condition. Its transition time changes only if its status does.

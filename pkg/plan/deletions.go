@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -77,7 +77,7 @@ func (p *pruner) isDue(old *pruneCandidate) bool {
 	blocked := p.in.Blocked[old.id]
 	// A blocked object is counted before it can be deleted, so that the confirmation covers it.
 	isBlocked := blocked != nil && old.change.Problem == blocked && old.status.UID != "" &&
-		old.status.Health != string(status.TerminatingStatus) && !p.in.isUnselected(blocked)
+		old.status.Health != health.Terminating && !p.in.isUnselected(blocked)
 	switch {
 	case !old.change.Writes() && !isBlocked:
 		return false
@@ -93,7 +93,7 @@ func (p *pruner) hasBegun(old *pruneCandidate) bool {
 	isReleased := old.change.Action == Unchanged && old.change.Problem == nil
 	switch {
 	// It did not exist, or the previous status has its deletion.
-	case old.status.UID == "" || old.status.Health == string(status.TerminatingStatus) || old.status.Health == healthNotFound:
+	case old.status.UID == "" || old.status.Health == health.Terminating || old.status.Health == health.NotFound:
 		return false
 	case old.policy.Claims:
 		// An object that another client has created again was not restored.
@@ -127,7 +127,7 @@ func (p *pruner) deletionCount() (count v1alpha1.DeletionCount) {
 	} else {
 		for _, r := range app.Status.Resources {
 			// Only objects that exist: a percentage must not grow with objects that could not be created.
-			if r.UID != "" && r.Health != string(status.TerminatingStatus) {
+			if r.UID != "" && r.Health != health.Terminating {
 				count.Objects++
 			}
 		}

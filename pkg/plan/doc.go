@@ -54,8 +54,7 @@
 //	             record reads the records of the status. listeners.go has the engine's own
 //	             steps among the hooks, users.go the user of a change; size.go checks whether
 //	             the status will fit
-//	health       health.go decides it by kstatus or by the expressions of healthcheck.go;
-//	             healthkinds.go has the built-in ones
+//	health       package health decides it; health.go makes it a Problem
 //	contests     refusal.go has the rejected leaves, unit.go the fields that are written together,
 //	             sibling.go the fields that may cause a rejection, kept.go the fields that the
 //	             API server does not remove

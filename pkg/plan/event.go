@@ -9,6 +9,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/internal/truncate"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -44,7 +45,9 @@ func (c eventWriter) event() {
 		reason, more = stuck.Reason, append(more, stuck.Message)
 	}
 	// An Event's note has at most 1 KiB (events.k8s.io/v1).
-	note := func(parts []string) string { return shorten(strings.Join(slices.Concat(parts, more), "; "), 1024) }
+	note := func(parts []string) string {
+		return truncate.String(strings.Join(slices.Concat(parts, more), "; "), 1024)
+	}
 	c.result.Event = &Event{
 		Warning: len(c.warnings)+len(c.unrestored) > 0 || stuck != nil, Reason: reason, Note: note(parts), Redacted: note(plain),
 	}
@@ -156,7 +159,7 @@ func inline(v delta.Value) string {
 		return "absent"
 	}
 	raw, _ := json.Marshal(v.Any) // a value that was decoded can be encoded
-	return shorten(string(raw), 80)
+	return truncate.String(string(raw), 80)
 }
 
 // Merge combines two events that would be emitted one right after the other, e first. Either may be nil. A warning
@@ -191,5 +194,5 @@ func joinNotes(first, second string) string {
 	case strings.Contains(second, first):
 		return second
 	}
-	return shorten(first+"; "+second, 1024)
+	return truncate.String(first+"; "+second, 1024)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/truncate"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -70,7 +71,7 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	case e.baseline[i].Value == nil:
 		return "on release, it is removed: it had no original value", ""
 	default:
-		return "on release, it becomes " + shorten(string(manifest.EncodeJSON(record.Original(e.baseline[i]).Any)), 200) + " again" + writtenBy(e.baseline[i].Manager), ""
+		return "on release, it becomes " + truncate.String(string(manifest.EncodeJSON(record.Original(e.baseline[i]).Any)), 200) + " again" + writtenBy(e.baseline[i].Manager), ""
 	}
 	return stays + unrestorable, unrestorable
 }

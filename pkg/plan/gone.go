@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -32,7 +33,7 @@ func hasFinished(job map[string]any) bool {
 	if _, removed, _ := unstructured.NestedFieldNoCopy(job, "spec", "ttlSecondsAfterFinished"); !removed {
 		return false
 	}
-	isTrue := func(kind string) bool { return manifest.NestedString(conditionOf(job, kind), "status") == "True" }
+	isTrue := func(kind string) bool { return manifest.NestedString(health.Condition(job, kind), "status") == "True" }
 	return isTrue("Complete") || isTrue("Failed")
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/internal/truncate"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -411,16 +412,16 @@ func describe(e v1alpha1.HistoryEntry) string {
 	case e.Outcome == v1alpha1.OutcomeObserved:
 		return text + observedText(e)
 	case e.CorrectedTo != nil && e.To == nil:
-		return text + " was missing, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
+		return text + " was missing, and was corrected to " + truncate.String(string(e.CorrectedTo.Raw), 80)
 	case e.CorrectedTo != nil:
-		text += " was set to " + shorten(string(e.To.Raw), 80) + bySuffix(e.Manager)
-		return text + ", which its rule does not allow, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
+		text += " was set to " + truncate.String(string(e.To.Raw), 80) + bySuffix(e.Manager)
+		return text + ", which its rule does not allow, and was corrected to " + truncate.String(string(e.CorrectedTo.Raw), 80)
 	case e.To == nil:
 		text += " was removed"
 	case e.From == nil:
-		text += " was added: " + shorten(string(e.To.Raw), 80)
+		text += " was added: " + truncate.String(string(e.To.Raw), 80)
 	default:
-		text += " was changed from " + shorten(string(e.From.Raw), 80) + " to " + shorten(string(e.To.Raw), 80)
+		text += " was changed from " + truncate.String(string(e.From.Raw), 80) + " to " + truncate.String(string(e.To.Raw), 80)
 	}
 	return text + bySuffix(e.Manager)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/truncate"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 )
@@ -191,10 +192,10 @@ func (c *summarizer) isKnown(field v1alpha1.ReportedField) bool {
 func observedText(e v1alpha1.HistoryEntry) string {
 	is, desired := "absent", "absent"
 	if e.To != nil {
-		is = shorten(string(e.To.Raw), 80)
+		is = truncate.String(string(e.To.Raw), 80)
 	}
 	if e.From != nil {
-		desired = shorten(string(e.From.Raw), 80)
+		desired = truncate.String(string(e.From.Raw), 80)
 	}
 	return " is " + is + bySuffix(e.Manager) + ", and " + desired + " is desired"
 }
@@ -220,7 +221,7 @@ func (c conditionWriter) observing() verdict {
 // differing returns the verdict on whether all objects of an observe-only Application are in sync.
 func (c conditionWriter) differing() verdict {
 	if len(c.waits) > 0 {
-		return falseVerdict(v1alpha1.ReasonObserving, shorten(list(c.waits), 4096), false)
+		return falseVerdict(v1alpha1.ReasonObserving, truncate.String(list(c.waits), 4096), false)
 	}
 	return trueVerdict(v1alpha1.ReasonObserving, "all fields are in sync, and none is held")
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"holdfast.dev/holdfast/internal/truncate"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -119,7 +120,7 @@ func NamespaceRemains(live map[string]any) string {
 	if len(says) == 0 {
 		return ""
 	}
-	return ": " + shorten(strings.Join(says, "; "), 1024)
+	return ": " + truncate.String(strings.Join(says, "; "), 1024)
 }
 
 // recheckAfter is the delay before an object that is in no watch is read again. Watches select by the tracking label.

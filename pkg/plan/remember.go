@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/record"
 )
@@ -146,19 +147,19 @@ func (c statusWriter) ownership(res *resource, before *v1alpha1.ResourceStatus, 
 // report sets the health of a resource, and the reason why it is not in sync or not healthy. A Problem has precedence
 // over pending work, and that over the health. report also collects what the conditions need.
 func (c statusWriter) report(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
-	health, unhealthy := healthOf(c.plan.in.Application, o.live)
+	state, unhealthy := healthOf(c.plan.in.Application, o.live)
 	if c.plan.IsObserveOnly() {
-		health, unhealthy = healthOf(c.plan.in.Application, res.live) // regardless of its owner
+		state, unhealthy = healthOf(c.plan.in.Application, res.live) // regardless of its owner
 	}
 	if res.done {
-		health, unhealthy = healthOfDone(c.plan.in.Application, before, c.plan.in.FinishedJobs[res.object.ID])
+		state, unhealthy = healthOfDone(c.plan.in.Application, before, c.plan.in.FinishedJobs[res.object.ID])
 	}
-	status.Health, status.Job = health, res.run(before, o)
+	status.Health, status.Job = state, res.run(before, o)
 	switch {
 	case unhealthy != nil:
 		status.Reason, status.Message = unhealthy.Reason, unhealthy.Message
 		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, unhealthy})
-	case health == healthNotFound && (!c.preview || res.change.Action != Create): // the reason is pending work or a Problem
+	case state == health.NotFound && (!c.preview || res.change.Action != Create): // the reason is pending work or a Problem
 		missing := &Problem{Reason: v1alpha1.ReasonProgressing, Message: "not found"}
 		if o.problem != nil && !res.policy.Claims { // the object may exist, with another owner
 			missing.Message = "neither created nor adopted"

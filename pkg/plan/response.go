@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -389,5 +390,5 @@ func healthOfDone(app *v1alpha1.Application, before *v1alpha1.ResourceStatus, en
 	if m := v1alpha1.InfoForReason(before.Reason); m.Health && !m.Progressing() {
 		return before.Health, &Problem{Reason: before.Reason, Message: before.Message}
 	}
-	return healthCurrent, nil
+	return health.Current, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -75,7 +76,7 @@ func (p *Plan) Selected() (views []ViewSelection, ids map[manifest.ID]bool) {
 }
 
 // isReady reports whether a resource is in sync and healthy, according to its inventory entry.
-func isReady(r v1alpha1.ResourceStatus) bool { return r.Reason == "" && r.Health == healthCurrent }
+func isReady(r v1alpha1.ResourceStatus) bool { return r.Reason == "" && r.Health == health.Current }
 
 // ViewSelection is the number of objects that a spec.select item matches.
 type ViewSelection struct {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -15,10 +16,10 @@ func (p decider) firstAwaited(resources []*resource) (first *manifest.ID) {
 		id, live := res.object.ID, p.in.Live[res.object.ID]
 		isLater := first != nil && manifest.Stage(id.GroupKind()) >= manifest.Stage(first.GroupKind())
 		// A finished Job that is gone counts as current. Otherwise it would block later stages forever.
-		if isLater || writtenCheck(p.in.Application, id.GroupKind()) == nil || live == nil && p.isDone(res) {
+		if isLater || !health.HasExpressions(p.in.Application, id.GroupKind()) || live == nil && p.isDone(res) {
 			continue
 		}
-		if health, _ := healthOf(p.in.Application, live); health != healthCurrent {
+		if state, _ := healthOf(p.in.Application, live); state != health.Current {
 			first = &id
 		}
 	}

@@ -5,14 +5,6 @@ import (
 	"strings"
 )
 
-// shorten returns a string of at most limit bytes. It cuts between characters, and marks the cut with an ellipsis.
-func shorten(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit-len("…")], "") + "…"
-}
-
 // list joins the first five messages, with the number of the others.
 func list(messages []string) string { return listed(messages, 5) }
 

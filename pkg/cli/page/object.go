@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -155,10 +156,10 @@ func remarks(e plan.Explanation) (texts []string) {
 // healthOf returns the badge of the health of the live object.
 func healthOf(d files.Decision, id manifest.ID) Badge {
 	if d.Live[id] == nil {
-		return healthBadge("NotFound", true)
+		return healthBadge(health.NotFound, true)
 	}
-	health, _ := plan.Health(d.Application, d.Live[id])
-	return healthBadge(health, isCorrected(d.Application))
+	state, _ := health.Compute(d.Application, d.Live[id])
+	return healthBadge(state, isCorrected(d.Application))
 }
 
 // entriesOf returns the schemas of some resources from the observer schema, line by line. One call for all

@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
@@ -94,10 +95,10 @@ func addOwned(ctx context.Context, c *connection.Cluster, app *v1alpha1.Applicat
 func (o *OwnedObject) addHealth(ctx context.Context, c *connection.Cluster, app *v1alpha1.Application, resource schema.GroupVersionResource) {
 	live, err := c.Own.Resource(resource).Namespace(o.Resource.Namespace).Get(ctx, o.Resource.Name, metav1.GetOptions{})
 	if err != nil {
-		o.Health, o.Message = "Unknown", c.Explained(err, "get", files.NameOf(ResourceID(o.Resource), app.Namespace)).Error()
+		o.Health, o.Message = health.Unknown, c.Explained(err, "get", files.NameOf(ResourceID(o.Resource), app.Namespace)).Error()
 		return
 	}
-	if o.Health, o.Message = plan.Health(app, live.Object); o.Health == "Current" {
+	if o.Health, o.Message = health.Compute(app, live.Object); o.Health == health.Current {
 		o.Message = ""
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -209,14 +210,14 @@ func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, li
 	case live != nil:
 		u := unstructured.Unstructured{Object: live}
 		r.Created = timeText(u.GetCreationTimestamp())
-		health, message := plan.Health(app, live)
-		if r.Health = health; health != "Current" && (r.Message == "" || v1alpha1.InfoForReason(r.Reason).Progressing()) {
+		state, message := health.Compute(app, live)
+		if r.Health = state; state != health.Current && (r.Message == "" || v1alpha1.InfoForReason(r.Reason).Progressing()) {
 			r.Message = message
 		}
 	case e.Change.Problem != nil && e.Change.Problem.Disposition() == intent.DispositionUnread:
 		r.Reason, r.Message, r.unread = e.Change.Problem.Reason, e.Change.Problem.Message, true
 	case e.Desired:
-		r.Health = "NotFound"
+		r.Health = health.NotFound
 		if r.Message == "" {
 			r.Message = "the object does not exist"
 		}

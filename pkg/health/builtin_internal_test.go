@@ -1,4 +1,4 @@
-package plan
+package health
 
 import (
 	"os"
@@ -28,13 +28,13 @@ func TestBuiltinHealthOfUpstreamSamples(t *testing.T) {
 	for _, sample := range samples {
 		live, err := manifest.DecodeJSON(manifest.EncodeJSON(sample.Object))
 		require.NoError(t, err)
-		health, message := Health(&v1alpha1.Application{}, live)
+		health, message := Compute(&v1alpha1.Application{}, live)
 		assert.Equal(t, sample.Health, health, "%s: %s", sample.From, message)
 		object := unstructured.Unstructured{Object: live}
-		current[object.GroupVersionKind().GroupKind()] = health == healthCurrent || current[object.GroupVersionKind().GroupKind()]
+		current[object.GroupVersionKind().GroupKind()] = health == Current || current[object.GroupVersionKind().GroupKind()]
 
 		delete(live, "status")
-		health, _ = Health(&v1alpha1.Application{}, live)
+		health, _ = Compute(&v1alpha1.Application{}, live)
 		assert.Equal(t, "InProgress", health, "%s without a status", sample.From)
 		early, err := status.Compute(&object)
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-package plan_test
+package health_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/health"
 )
 
 func TestAnAPIServiceIsHealthyWhenItIsAvailable(t *testing.T) {
@@ -28,16 +28,16 @@ func TestAnAPIServiceIsHealthyWhenItIsAvailable(t *testing.T) {
 			live := map[string]any{}
 			require.NoError(t, yaml.Unmarshal([]byte(row.object), &live))
 			live["apiVersion"], live["kind"] = "apiregistration.k8s.io/v1", "APIService"
-			health, message := plan.Health(&v1alpha1.Application{}, live)
-			assert.Equal(t, row.health, health)
+			state, message := health.Compute(&v1alpha1.Application{}, live)
+			assert.Equal(t, row.health, state)
 			if row.message != "" {
 				assert.Contains(t, message, row.message)
 			}
 		})
 	}
 	t.Run("a kind of that name in another group", func(t *testing.T) {
-		health, _ := plan.Health(&v1alpha1.Application{}, map[string]any{"apiVersion": "example.com/v1", "kind": "APIService"})
-		assert.Equal(t, "Current", health)
+		state, _ := health.Compute(&v1alpha1.Application{}, map[string]any{"apiVersion": "example.com/v1", "kind": "APIService"})
+		assert.Equal(t, "Current", state)
 	})
 }
 
@@ -90,8 +90,8 @@ func TestMessageOfUnhealthyObject(t *testing.T) {
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			health, message := plan.Health(&v1alpha1.Application{}, liveObject(t, row.object))
-			assert.Equal(t, row.health, health)
+			state, message := health.Compute(&v1alpha1.Application{}, liveObject(t, row.object))
+			assert.Equal(t, row.health, state)
 			assert.Equal(t, row.message, message)
 		})
 	}

@@ -1,4 +1,4 @@
-package plan
+package health
 
 import (
 	"cmp"
@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/internal/truncate"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/expression"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// healthCheck has the expressions for one object.
-type healthCheck struct {
+// kindCheck has the expressions for one object.
+type kindCheck struct {
 	v1alpha1.HealthCheck
 	// path is the path of the item in the Application, with a dot; empty if it is built in.
 	path string
@@ -23,15 +24,20 @@ type healthCheck struct {
 	secret bool
 }
 
+// HasExpressions reports whether spec.healthCheckExprs decides the health of a kind.
+func HasExpressions(app *v1alpha1.Application, gk schema.GroupKind) bool {
+	return writtenCheck(app, gk) != nil
+}
+
 // writtenCheck returns the expressions of spec.healthCheckExprs for a kind, or else for its group. It returns nil if
 // there are none.
-func writtenCheck(app *v1alpha1.Application, gk schema.GroupKind) (check *healthCheck) {
+func writtenCheck(app *v1alpha1.Application, gk schema.GroupKind) (check *kindCheck) {
 	for i, item := range app.Spec.HealthCheckExprs {
 		// The version has no effect on expressions.
 		gv, _ := schema.ParseGroupVersion(item.APIVersion)
 		isForKind := item.Kind == gk.Kind
 		if gv.Group == gk.Group && (isForKind || item.Kind == "" && check == nil) {
-			check = &healthCheck{item, fmt.Sprintf("spec.healthCheckExprs[%d].", i), manifest.IsSecret(gk)}
+			check = &kindCheck{item, fmt.Sprintf("spec.healthCheckExprs[%d].", i), manifest.IsSecret(gk)}
 			// An item without a kind only applies if no later item has the kind.
 			if isForKind {
 				return check
@@ -44,7 +50,7 @@ func writtenCheck(app *v1alpha1.Application, gk schema.GroupKind) (check *health
 // evaluate returns the health of a live object, with a message. The first of inProgress, failed and current that is
 // true decides. An expression without a result ends the evaluation as in progress.
 // Source: docs/status.md, "Health".
-func (c *healthCheck) evaluate(live map[string]any) (health status.Status, message string) {
+func (c *kindCheck) evaluate(live map[string]any) (health status.Status, message string) {
 	// Before the expressions: a status of an earlier generation would show the health of the earlier spec.
 	generation, _, _ := unstructured.NestedInt64(live, "metadata", "generation")
 	if seen, ok, err := unstructured.NestedInt64(live, "status", "observedGeneration"); ok && err == nil && generation != 0 && seen != generation {
@@ -66,7 +72,7 @@ func (c *healthCheck) evaluate(live map[string]any) (health status.Status, messa
 		case err != nil && c.secret:
 			return status.InProgressStatus, c.path + e.name + " has no result"
 		case err != nil:
-			return status.InProgressStatus, c.describe(live, e.name+" has no result: "+shorten(err.Error(), 256), e.text, true)
+			return status.InProgressStatus, c.describe(live, e.name+" has no result: "+truncate.String(err.Error(), 256), e.text, true)
 		case holds:
 			return e.means, c.describe(live, e.name+" is true", e.text, false)
 		}
@@ -80,13 +86,13 @@ func (c *healthCheck) evaluate(live map[string]any) (health status.Status, messa
 //	NotReady: no endpoints (spec.healthCheckExprs[0].current is false: status.ready)
 //
 // For a Secret, it returns neither the expression nor anything from the object.
-func (c *healthCheck) describe(live map[string]any, result, text string, isExpected bool) string {
+func (c *kindCheck) describe(live map[string]any, result, text string, isExpected bool) string {
 	if c.secret {
 		return c.path + result
 	}
-	result = c.path + result + ": " + shorten(strings.Join(strings.Fields(text), " "), 256)
+	result = c.path + result + ": " + truncate.String(strings.Join(strings.Fields(text), " "), 256)
 	if reported := cmp.Or(nativeMessage(live), reportedMessage(live, text, isExpected)); reported != "" {
-		return fmt.Sprintf("%s (%s)", shorten(reported, 512), result)
+		return fmt.Sprintf("%s (%s)", truncate.String(reported, 512), result)
 	}
 	return result
 }
@@ -98,7 +104,7 @@ func reportedMessage(live map[string]any, text string, isExpected bool) string {
 	tells := func(condition map[string]any) bool {
 		return condition["reason"] != nil && (!isExpected || condition["status"] != "True")
 	}
-	condition := conditionOf(live, "Ready")
+	condition := Condition(live, "Ready")
 	// The expression names a condition in quotes, as isTrue does.
 	for _, named := range manifest.NestedMaps(live, "status", "conditions") {
 		if tells(named) && strings.Contains(text, "'"+manifest.NestedString(named, "type")+"'") {

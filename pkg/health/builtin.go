@@ -1,4 +1,4 @@
-package plan
+package health
 
 import (
 	"fmt"
@@ -140,14 +140,14 @@ func checksByKind(all []kindsCheck) map[schema.GroupKind]v1alpha1.HealthCheck {
 
 // builtinCheck returns the built-in expressions for an object, or nil if there are none. Managed resources of
 // Crossplane are recognized by spec.forProvider, because there are many kinds of them.
-func builtinCheck(gk schema.GroupKind, live map[string]any) *healthCheck {
+func builtinCheck(gk schema.GroupKind, live map[string]any) *kindCheck {
 	if check, ok := builtinChecks[gk]; ok {
-		return &healthCheck{HealthCheck: check}
+		return &kindCheck{HealthCheck: check}
 	}
 	isProviders := strings.HasSuffix(gk.Group, ".crossplane.io") || strings.HasSuffix(gk.Group, ".upbound.io")
 	_, isManaged, _ := unstructured.NestedFieldNoCopy(live, "spec", "forProvider")
 	if isProviders && isManaged {
-		return &healthCheck{HealthCheck: managedCheck}
+		return &kindCheck{HealthCheck: managedCheck}
 	}
 	return nil
 }
