@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	yamlComment  = regexp.MustCompile(`^(.*?)(?:^|\s)#+ (.*)$`)
+	yamlComment  = regexp.MustCompile(`^(.*?\s)?#+ (.*)$`)
 	templateNote = regexp.MustCompile(`\{\{-? ?/\* ?(.*?) ?\*/ ?-?\}\}`)
 	yamlText     = regexp.MustCompile(`^(\s*)(?:- )?(?:description|summary|message|messageExpression): (.*)$`)
 )
@@ -25,7 +25,7 @@ func yamlParagraphs(source string) []paragraph {
 	indent := -1 // of the field whose value is continued
 	for i, raw := range strings.Split(source, "\n") {
 		found := yamlComment.FindStringSubmatch(templateNote.ReplaceAllString(raw, "# $1"))
-		isOwnLine := found != nil && strings.TrimSpace(found[1]) == ""
+		isOwnLine := len(found) > 1 && strings.TrimSpace(found[1]) == ""
 		if !isOwnLine {
 			flush(Comments, &comment)
 		}
