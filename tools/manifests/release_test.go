@@ -283,7 +283,7 @@ func TestHelmReleaseLifecycle(t *testing.T) {
 	h.leaves(first, kept...)
 	assert.Equal(t, created, uid())
 	h.awaitReady("shop", "kept")
-	h.kubectl("", "get", "secret/holdfast-callback-ca", "lease/holdfast-controller", "--namespace="+system)
+	h.kubectl("", "get", "secret/holdfast-callback-ca", "--namespace="+system)
 	assert.False(t, h.may("list", "configmaps", "shop"))
 	h.kubectl("", "patch", "configmap/kept", "--patch", `{"data": {"key": "theirs"}}`, "--namespace=shop")
 
@@ -302,6 +302,17 @@ func TestHelmReleaseLifecycle(t *testing.T) {
 	h.uninstall()
 	h.leaves(fourth, "ClusterRole /holdfast-kinds")
 	assert.Empty(t, h.kubectl("", "get", "configmap/kept", "--namespace=shop", "--ignore-not-found"))
+}
+
+// The next controller must not wait until the Lease of the last one expires.
+func TestHelmUninstallDeletesTheLease(t *testing.T) {
+	h := newHelm(t)
+	h.install("")
+	assert.Empty(t, h.kubectl("", "get", "leases", "--namespace="+system, "--output=name"), "the controller creates it")
+	h.kubectl(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: holdfast-controller}, spec: {holderIdentity: pod-1, leaseDurationSeconds: 30}}`,
+		"create", "--filename=-", "--namespace="+system)
+	h.uninstall()
+	assert.Empty(t, h.kubectl("", "get", "leases", "--namespace="+system, "--output=name"))
 }
 
 // As described in the README of the chart.
