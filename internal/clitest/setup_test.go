@@ -181,7 +181,7 @@ func (s setUp) releases() {
 
 	status, stdout, stderr := s.holdfast("uninstall", "--release", "--yes", "--timeout", "2m")
 	require.Equal(s, 0, status, stderr)
-	assert.True(s, strings.HasSuffix(stdout, "\nNamespace holdfast-system deleted\n"), stdout)
+	assert.True(s, strings.HasSuffix(stdout, "\nLease holdfast-controller deleted\nNamespace holdfast-system deleted\n"), stdout)
 	assert.Equal(s, uid, s.kubectl("", "get", "configmap/web", "-n", "default", "--output=jsonpath={.metadata.uid}"))
 	assert.NotContains(s, s.kubectl("", "get", "configmap/web", "-n", "default", "--output=jsonpath={.metadata.labels}"), "holdfast")
 	s.kubectl("", "wait", "crd/applications.holdfast.dev", "crd/mysqls.fnjoin.com", "namespace/holdfast-system", "--for=delete", "--timeout=120s")

@@ -115,7 +115,7 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return o.remove(ctx, c, at)
+	return o.remove(ctx, c, found)
 }
 
 // checkNamespace returns an error if -n names a namespace without the controller, because the namespace is deleted with
@@ -248,7 +248,8 @@ func (o *uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster
 // remove deletes what any variant below deploy installs. It deletes the definitions first, so that the controller
 // still runs while their objects are deleted. Objects of all variants are tried, so that the command needs not know
 // the installed one. Missing ones are skipped.
-func (o *uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at string) error {
+func (o *uninstallOptions) remove(ctx context.Context, c *connection.Cluster, found installation) error {
+	at := found.namespace
 	objects, err := installed(at)
 	if err != nil {
 		return err
@@ -261,6 +262,11 @@ func (o *uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at
 	objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": controllerName},
 	}})
+	for _, d := range found.deployed {
+		if d.namespace(at) == at {
+			objects = append(objects, leaseOf(d, at))
+		}
+	}
 	// Objects are removed in the reverse order of the installation, except those in removalOrder.
 	objects = append(objects, bindings...)
 	slices.Reverse(objects)
@@ -271,6 +277,15 @@ func (o *uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at
 		}
 	}
 	return nil
+}
+
+// leaseOf returns the Lease of a controller. The controller cannot release it: its rights are deleted before its Pods
+// have ended. The next installation would wait until it expires.
+func leaseOf(d deployedController, namespace string) *unstructured.Unstructured {
+	lease := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}}
+	lease.SetNamespace(cmp.Or(d.argument("leader-elect-resource-namespace"), namespace))
+	lease.SetName(d.lease())
+	return lease
 }
 
 // removeOne deletes one object, and prints that. An object that does not exist is skipped. The deletion is not
@@ -317,15 +332,18 @@ func namespacedBindings(ctx context.Context, c *connection.Cluster, at string) (
 //	0  CustomResourceDefinitions
 //	1  the aggregated ClusterRole
 //	2  any other
-//	3  the namespace
+//	3  the Leases, which the controllers create again as long as they have the rights
+//	4  the namespace
 func removalOrder(object *unstructured.Unstructured) int {
 	switch {
 	case object.GetKind() == "CustomResourceDefinition":
 		return 0
 	case object.GetKind() == "ClusterRole" && object.GetName() == aggregatedName:
 		return 1
-	case object.GetKind() == "Namespace":
+	case object.GetKind() == "Lease":
 		return 3
+	case object.GetKind() == "Namespace":
+		return 4
 	default:
 		return 2
 	}
