@@ -58,10 +58,10 @@ func (s setUp) results(args ...string) (status int, results map[string]string) {
 }
 
 // lease creates a Lease of a controller that was last active some time ago.
-func (s setUp) lease(ago time.Duration) {
+func (s setUp) lease(holder string, ago time.Duration) {
 	s.Helper()
 	s.kubectl(fmt.Sprintf(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: holdfast-controller, namespace: holdfast-system},
-		spec: {holderIdentity: pod-1, leaseDurationSeconds: 3600, renewTime: %q}}`, time.Now().Add(-ago).UTC().Format("2006-01-02T15:04:05.000000Z")),
+		spec: {holderIdentity: %q, leaseDurationSeconds: 3600, renewTime: %q}}`, holder, time.Now().Add(-ago).UTC().Format("2006-01-02T15:04:05.000000Z")),
 		"apply", "--server-side", "--filename=-")
 }
 
@@ -73,14 +73,11 @@ func TestInstallCheckUninstall(t *testing.T) {
 	t.Setenv("KUBECONFIG", c.Kubeconfig())
 	s := setUp{t, c}
 
-	status, stdout, stderr := s.holdfast("install", "--wait", "--timeout", "2m")
-	require.Equal(t, 0, status, stderr)
-	assert.Contains(t, stdout, "Deployment holdfast-controller applied\n")
-	assert.True(t, strings.HasSuffix(stdout, "\nthe controller is ready\n"), stdout)
-	status, _, stderr = s.holdfast("install")
+	s.installs()
+	status, _, stderr := s.holdfast("install")
 	require.Equal(t, 0, status, stderr)
 	s.kubectl("", "scale", "deployment/holdfast-controller", "--replicas=3", "-n", "holdfast-system")
-	status, stdout, stderr = s.holdfast("install")
+	status, stdout, stderr := s.holdfast("install")
 	assert.Equal(t, 2, status)
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, "nothing was installed: other clients have changed the Deployment holdfast-controller: .spec.replicas. ")
@@ -89,6 +86,45 @@ func TestInstallCheckUninstall(t *testing.T) {
 	s.check()
 	s.refuses()
 	s.releases()
+}
+
+// installs checks that `install --wait` waits until a Pod of the controller leads: ready Pods and the Lease of a Pod of the
+// past are not enough. The node is simulated, so the test writes the Lease.
+func (s setUp) installs() {
+	type result struct {
+		status         int
+		stdout, stderr string
+	}
+	ended := make(chan result, 1)
+	go func() {
+		var r result
+		r.status, r.stdout, r.stderr = s.holdfast("install", "--wait", "--timeout", "3m")
+		ended <- r
+	}()
+	// Each attempt asks for the Lease, which is the last request of one without a leader.
+	attempts := func(resource, name string) {
+		s.Helper()
+		mark := s.cluster.Mark()
+		require.Eventually(s, func() bool {
+			requests, err := s.cluster.Requests(mark)
+			require.NoError(s, err)
+			asked := requests.Where(func(r testcluster.Request) bool {
+				return r.Verb == "get" && r.Resource == resource && r.Name == name && strings.HasPrefix(r.UserAgent, "holdfast/")
+			})
+			return len(asked) > 1
+		}, 2*time.Minute, 50*time.Millisecond, "it asks for %s", name)
+		require.Empty(s, ended, "there is no leader yet")
+	}
+	attempts("leases", "holdfast-controller")
+	pod := s.kubectl("", "get", "pods", "-n", "holdfast-system", "--output=jsonpath={.items[0].metadata.name}")
+	s.lease("former-pod_1", 0)
+	attempts("pods", "former-pod")
+	s.lease(pod+"_2", 0)
+	r := <-ended
+	require.Equal(s, 0, r.status, r.stderr)
+	assert.Contains(s, r.stdout, "Deployment holdfast-controller applied\n")
+	assert.True(s, strings.HasSuffix(r.stdout, "\nthe controller is ready\n"), r.stdout)
+	s.kubectl("", "delete", "lease/holdfast-controller", "-n", "holdfast-system")
 }
 
 func (s setUp) check() {
@@ -110,18 +146,18 @@ func (s setUp) check() {
 
 	s.kubectl("", "create", "serviceaccount", "holdfast-applier", "-n", "default")
 	s.kubectl("", "create", "rolebinding", "holdfast-applier", "-n", "default", "--clusterrole=edit", "--serviceaccount=default:holdfast-applier")
-	s.lease(time.Minute)
+	s.lease("pod-1", time.Minute)
 	require.Eventually(s, func() bool { status, _ = s.results(); return status == 0 }, 2*time.Minute, 100*time.Millisecond)
 	_, stdout, _ := s.holdfast("check")
 	assert.Regexp(s, `(?m)^controller +ok +pod-1 is the leader, active \S+ ago$`, stdout)
 	assert.NotContains(s, stdout, "What to do")
 
-	s.lease(2 * time.Hour)
+	s.lease("pod-1", 2*time.Hour)
 	status, stdout, _ = s.holdfast("check")
 	assert.Equal(s, 1, status)
 	assert.Regexp(s, `(?m)^controller +failed +pod-1 was last active 2h0m\S+ ago, and is no longer the\n +leader$`, stdout)
 	assert.Contains(s, stdout, "kubectl get deploy,pods,leases -n holdfast-system")
-	s.lease(0)
+	s.lease("pod-1", 0)
 
 	s.kubectl("", "delete", "validatingadmissionpolicybinding/holdfast-service-accounts")
 	s.kubectl("", "patch", "crd/mysqls.fnjoin.com", "--type=json",

@@ -29,7 +29,8 @@ another version, or if other clients have changed its objects, it changes nothin
 and prints the command that upgrades Holdfast. --force replaces the objects.
 
 With --export it prints the objects, and uses no cluster. With --wait it ends when
-the controller is ready, and after the timeout it reports why the Pods are not ready.
+the controller reconciles Applications: its Pods are ready, and one is the leader.
+After the timeout it reports why not.
 
 There is no public image of the controller: build one, push it to your registry
 ("make push IMAGE=..." in a checkout), and set it with --image.`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -14,8 +15,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// awaitController waits until the Pods of the controller match the Deployment and are ready. It asks every half
-// second. The message at the timeout names the first Pod with a reason, or the last known one.
+// awaitController waits until the Pods of the controller match the Deployment and are ready, and one of them is the
+// leader. A ready Pod has listed the Applications, so the leader reconciles them from then on. It asks every half second.
+// The message at the timeout names the first Pod with a reason, or the last known one.
 func (o *installOptions) awaitController(ctx context.Context, c *connection.Cluster) error {
 	in := cmp.Or(*o.connection.Namespace, deploy.Namespace)
 	why := "its Pods are not created yet"
@@ -28,7 +30,8 @@ func (o *installOptions) awaitController(ctx context.Context, c *connection.Clus
 			return false, c.Explained(err, "get", "Deployment "+in+"/"+controllerName)
 		}
 		if isRolledOut(deployment) {
-			return true, nil
+			why = "none of its Pods is the leader yet"
+			return hasLeader(ctx, c, deployedController{deployment})
 		}
 		why = cmp.Or(trouble(ctx, c, in), why)
 		return false, nil
@@ -49,6 +52,27 @@ func isRolledOut(deployment *unstructured.Unstructured) bool {
 	wanted := number("spec", "replicas")
 	return number("status", "observedGeneration") == deployment.GetGeneration() && number("status", "replicas") == wanted &&
 		number("status", "updatedReplicas") == wanted && number("status", "availableReplicas") == wanted
+}
+
+// hasLeader reports whether a Pod that is not being deleted holds the Lease of a controller. The holder in a Lease can be
+// a Pod of the past, until its Lease expires.
+func hasLeader(ctx context.Context, c *connection.Cluster, d deployedController) (bool, error) {
+	lease, err := c.Own.Resource(leases).Namespace(d.GetNamespace()).Get(ctx, d.lease(), metav1.GetOptions{})
+	if err == nil {
+		// The controller puts a random suffix after the name of its Pod.
+		holder, _, _ := strings.Cut(manifest.NestedString(lease.Object, "spec", "holderIdentity"), "_")
+		if holder == "" {
+			return false, nil
+		}
+		var pod *unstructured.Unstructured
+		if pod, err = c.Own.Resource(pods).Namespace(d.GetNamespace()).Get(ctx, holder, metav1.GetOptions{}); err == nil {
+			return pod.GetDeletionTimestamp() == nil, nil
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return false, c.Explained(err, "get", "the leader of the Deployment "+d.GetNamespace()+"/"+d.GetName())
 }
 
 // trouble returns the reason why a Pod of the controller is not ready, or "" if the user cannot list Pods. Pods of
