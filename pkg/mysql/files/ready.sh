@@ -1,6 +1,6 @@
 #!/bin/bash
 # Tells whether the server accepts the credentials that the Secret has now. When it was
-# started with others, clients that read the Secret are refused.
+# started with others, it rejects clients that read the Secret.
 #
 #   ready.sh CREDENTIALS RUN
 set -euo pipefail
@@ -8,7 +8,7 @@ credentials=$1 run=$2
 
 for key in username password; do
   if [[ $(<"$credentials/$key") != "$(<"$run/applied/$key")" ]]; then
-    echo "the key $key of the Secret has changed: clients are refused until the next start applies it"
+    echo "the key $key of the Secret has changed: clients are rejected until the next start applies it"
     exit 1
   fi
 done
