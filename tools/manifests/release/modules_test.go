@@ -34,7 +34,7 @@ func TestNoTargetForbidsDownloads(t *testing.T) {
 	assert.Equal(t, "tools/manifests/internal/bill/bill.go\n", string(files))
 }
 
-func TestImageOnNewMachine(t *testing.T) {
+func TestImageWithEmptyModuleCache(t *testing.T) {
 	if samples.Of(true, false) {
 		t.Skip("the modules of the controller are only unpacked in `make test-long`: it takes a minute of processor time")
 	}
