@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -165,6 +166,27 @@ func TestReplicasAreOnDifferentNodes(t *testing.T) {
 		assert.Equal(t, d.Spec.Selector, constraint.LabelSelector)
 	}
 	assert.Equal(t, "kubernetes.io/hostname", d.Spec.Template.Spec.TopologySpreadConstraints[0].TopologyKey)
+
+	// The scheduler must count a node that is unreachable, or it would put both replicas on the other one. The taint is one
+	// that Kubernetes does not remove from a node without conditions.
+	c, err := testcluster.Start(t.Context(), testcluster.Options{Node: true})
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	get := func(what, template string) string {
+		output, _ := c.Kubectl(t.Context(), "", "get", what, "--namespace="+deploy.Namespace, "--output=jsonpath="+template)
+		return output // after an error, the test asks again
+	}
+	require.Eventually(t, func() bool {
+		return get("nodes", `{.items[*].status.conditions[?(@.type=="Ready")].status}{.items[*].spec.taints}`) == "True"
+	}, 2*time.Minute, 100*time.Millisecond, "a node without taints")
+	kubectl(t, c, `{apiVersion: v1, kind: Node, metadata: {name: lost, labels: {kubernetes.io/hostname: lost}},
+		spec: {taints: [{key: example.com/unreachable, effect: NoSchedule}]}}`, "create", "--filename=-")
+	kubectl(t, c, build(t, "ha"), "apply", "--server-side", "--filename=-")
+	require.Eventually(t, func() bool {
+		nodes := get("pods", `{range .items[*]}node {.spec.nodeName}: {.status.conditions[?(@.type=="PodScheduled")].message}{end}`)
+		return strings.Contains(nodes, "node local:") && strings.Contains(nodes, "didn't match pod topology spread constraints")
+	}, 2*time.Minute, 100*time.Millisecond, "one replica is scheduled, and the other one waits")
+	assert.Contains(t, get("pods", `{range .items[*].spec.tolerations[*]}{.key}:{.tolerationSeconds} {end}`), "node.kubernetes.io/unreachable:30 ")
 }
 
 // The memory limit of the runtime is slightly lower than that of the container.

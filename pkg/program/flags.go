@@ -110,8 +110,9 @@ func (f *flags) addLogging(set *pflag.FlagSet) {
 	set.Lookup("v").Usage = fmt.Sprintf("log level, 0 to %d", mostVerbose)
 }
 
-// defaultElection returns the defaults of the election. A leader that dies is replaced after 30 s. RenewDeadline is
-// half of that, so a leader stops writing long before another one can start.
+// defaultElection returns the defaults of the election. A leader that dies is replaced after 30 to 52 s: the other replica
+// counts from the time that it has seen the last renewal, and asks every 5 to 11 s. RenewDeadline is half of 30 s, so a
+// leader stops writing long before another one can start.
 func defaultElection() componentconfig.LeaderElectionConfiguration {
 	return componentconfig.LeaderElectionConfiguration{
 		LeaderElect:       true,

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/leaderelection"
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
@@ -91,6 +92,8 @@ func TestFlagDefaults(t *testing.T) {
 	assert.Equal(t, 30*time.Second, f.election.LeaseDuration.Duration)
 	assert.Equal(t, 15*time.Second, f.election.RenewDeadline.Duration)
 	assert.Equal(t, 5*time.Second, f.election.RetryPeriod.Duration)
+	longest := time.Duration(float64(f.election.RetryPeriod.Duration) * (1 + leaderelection.JitterFactor))
+	assert.LessOrEqual(t, f.election.LeaseDuration.Duration+2*longest, 55*time.Second, "as in docs/operations.md")
 	assert.Equal(t, 10*time.Hour, f.options.ResyncInterval)
 	assert.Equal(t, "holdfast-applier", f.options.DefaultServiceAccount)
 	assert.Empty(t, f.profilingAddress)
