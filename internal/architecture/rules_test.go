@@ -44,7 +44,7 @@ var notInPure = []string{
 // dataOnly are the pure packages that handle every object as data, without the Go types of built-in kinds.
 // (pkg/health and pkg/plan depend on such types through the kstatus library.)
 var dataOnly = []string{
-	"internal/compress", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
+	"internal/compress", "internal/footprint", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
 	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/record",
 }
 

@@ -3,6 +3,7 @@ package compress
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -12,8 +13,12 @@ import (
 // windowBytes is the distance in which repetitions are found. An encoder keeps a buffer of this size.
 const windowBytes = 512 << 10
 
-// maxDecoded limits the memory for one text, so that a hostile frame cannot exhaust it.
-const maxDecoded = 128 << 20
+// maxDecoded limits the memory for one text, so that a hostile frame cannot exhaust it. It is more than the longest
+// record.
+const maxDecoded = 48 << 20
+
+// ErrTooLong is the error for a text that is longer than its limit.
+var ErrTooLong = errors.New("the text is too long")
 
 // encoder and decoder are created on first use. Both can be used concurrently.
 var (
@@ -60,11 +65,11 @@ func Encode(text []byte) []byte {
 	return append(make([]byte, 0, frame.Len()), frame.Bytes()...)
 }
 
-// Decode returns the text of a frame of Encode. It returns an error if the text is longer than limit.
+// Decode returns the text of a frame of Encode. It returns ErrTooLong if the text is longer than limit.
 func Decode(frame []byte, limit int) ([]byte, error) {
 	text, err := decoder().DecodeAll(frame, nil)
-	if err == nil && len(text) > limit {
-		err = fmt.Errorf("it has more than %d MiB", limit>>20)
+	if err == nil && len(text) > limit || errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		err = ErrTooLong
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)

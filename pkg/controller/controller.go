@@ -52,6 +52,9 @@ type Options struct {
 	// Leading is closed when this process may work. Before that, it watches only Applications, not their
 	// objects, and writes nothing. If nil, it works immediately.
 	Leading <-chan struct{}
+	// MemoryLimit is the memory that this process should use, in bytes; 0: unlimited. The manifests of an Application
+	// may take a quarter of it: see intent.TooLargeProblem.
+	MemoryLimit int64
 	// Drain is how long running reconciles may continue after the context has ended; 0 means 10 s.
 	Drain time.Duration
 	// Metrics are the metrics to update. If nil, they are not exposed.

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller/profiles"
 	"holdfast.dev/holdfast/pkg/controller/templates"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
@@ -64,7 +65,8 @@ func (c *Controller) newReconciler() *reconcile.Reconciler {
 	sources := &sourceRenewer{c.registry, options.Fetcher, options.Hooks, options.SourceInterval, options.Now}
 	reports := &conclusions{c.registry, options.Metrics, options.Notify, c.sharers, c.objectEvents, c.target.accountOf}
 	r := &reconcile.Reconciler{
-		Home: home{c.applications, reports, c.registry, c.events, c.forget}, Slices: c.slices, Target: c.target.targetOf, Source: sources.source,
+		MaxDecoded: maxDecoded(options.MemoryLimit),
+		Home:       home{c.applications, reports, c.registry, c.events, c.forget}, Slices: c.slices, Target: c.target.targetOf, Source: sources.source,
 		Hooks: options.Hooks, Callback: options.Callback, Rules: options.Rules, Now: options.Now, Older: c.sharers.older,
 	}
 	r.BeforeDeletes = (&shutdown{c.calls, r, c.registry, c.events, options.Now}).advance
@@ -75,6 +77,14 @@ func (c *Controller) newReconciler() *reconcile.Reconciler {
 		}
 	}
 	return r
+}
+
+// maxDecoded returns the memory that the manifests of an Application may take.
+func maxDecoded(limit int64) int {
+	if limit <= 0 {
+		return intent.MaxDecoded
+	}
+	return int(min(limit/4, intent.MaxDecoded))
 }
 
 // Run starts the watches, and reconciles Applications as soon as this process leads, until the context ends. It

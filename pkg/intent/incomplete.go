@@ -1,8 +1,10 @@
 package intent
 
 import (
+	"errors"
 	"fmt"
 
+	"holdfast.dev/holdfast/internal/footprint"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/slice"
 )
@@ -43,20 +45,26 @@ func IncompleteProblem(app *v1alpha1.Application) *Problem {
 //	the slice          of the spec                              of the status
 //	does not exist     submit the Application again             restore it, or continue without it
 //	has other content  delete it, and submit again              restore it, or continue without it
-//	is too long        submit again                             submit again
+//	is too large       split the Application                    continue without it
 func SliceProblem(app *v1alpha1.Application, cause *slice.Unavailable) *Problem {
 	problem := &Problem{Reason: v1alpha1.ReasonSliceUnavailable, Message: cause.Error() + ": until it exists, nothing is created, corrected or deleted"}
-	switch {
-	case cause.TooLong:
+	if cause.Cause != nil {
 		problem.Message = cause.Error() + ": nothing is created, corrected or deleted"
-		problem.Remedy = v1alpha1.Remedy{Text: "Submit the Application again"}
+	}
+	_, isExcess := errors.AsType[*footprint.Excess](cause.Cause)
+	if isExcess {
+		problem.Reason = v1alpha1.ReasonTooLarge
+	}
+	switch {
+	case isExcess && len(app.Status.RecordSlices) == 0:
+		problem.Remedy = splitIt
 	case len(app.Status.RecordSlices) > 0:
 		problem.Remedy = v1alpha1.Remedy{
 			Text: "It contains the inventory: restore it from a backup, or continue without it (values are learned again, and objects that left the manifests are kept)",
 			Command: "kubectl patch hfapp " + app.Name + " -n " + app.Namespace +
 				" --subresource=status --type=json -p '[{\"op\":\"remove\",\"path\":\"/status/recordSlices\"}]'",
 		}
-	case cause.Wrong:
+	case cause.Wrong, cause.Cause != nil:
 		problem.Remedy = v1alpha1.Remedy{Text: "Delete that ApplicationSlice, and submit the Application again"}
 	default:
 		problem.Remedy = v1alpha1.Remedy{Text: "Submit the Application again, or apply its slices"}

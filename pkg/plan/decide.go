@@ -32,7 +32,7 @@ import (
 // The result has Invalid set, and no changes, if the input cannot be used. One mistake rejects the whole input.
 func Decide(in Input) *Plan {
 	p := newPlan(in)
-	if p.Invalid = cmp.Or(intent.UnsupportedProblem(in.Application), intent.IncompleteProblem(in.Application)); p.Invalid != nil {
+	if p.Invalid = cmp.Or(intent.UnsupportedProblem(in.Application), intent.IncompleteProblem(in.Application), intent.TooLargeProblem(in.Application, intent.MaxDecoded)); p.Invalid != nil {
 		return p
 	}
 	// A restored translation must have its Secret values before it is rendered.

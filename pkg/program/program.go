@@ -129,7 +129,8 @@ func hold(ctx context.Context, f *flags) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	f.options.AtRest = debug.FreeOSMemory // otherwise the runtime keeps the memory of a load peak for the next one
+	f.options.MemoryLimit = debug.SetMemoryLimit(-1) // GOMEMLIMIT
+	f.options.AtRest = debug.FreeOSMemory            // otherwise the runtime keeps the memory of a load peak for the next one
 	f.options.Metrics = controller.NewMetrics()
 	if f.notify.sender != nil {
 		f.options.Metrics.Notifications(f.notify.sender.Stats)

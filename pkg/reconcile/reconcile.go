@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -71,6 +72,14 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 	}
 	if err != nil {
 		return Again(err)
+	}
+	if excess := intent.TooLargeProblem(app, cmp.Or(r.MaxDecoded, intent.MaxDecoded)); excess != nil {
+		if app.DeletionTimestamp == nil {
+			return r.reject(ctx, app, m, excess)
+		}
+		rest := *app // the inventory is sufficient for its deletion
+		rest.Spec.Manifest, rest.Spec.ObserverSchema = nil, nil
+		app = &rest
 	}
 	// Only the joined status has all contests.
 	m.restoreContests(app, r.Now())

@@ -25,6 +25,9 @@ type Reconciler struct {
 	// MaxBytes is the size of an Application above which its record is stored in slices; 0: the maximum that
 	// the API server stores.
 	MaxBytes int
+	// MaxDecoded is the memory that the manifests and schemas of an Application may take when they are decoded, in
+	// bytes; 0: intent.MaxDecoded.
+	MaxDecoded int
 	// Target returns the cluster of an Application's objects, with the rights of its ServiceAccount.
 	Target func(app *v1alpha1.Application) (Target, error)
 	// Source returns the translation of an Application's template or archive; nil: there are none.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/internal/compress"
+	"holdfast.dev/holdfast/internal/footprint"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
@@ -76,7 +77,7 @@ func joinList(application string, list []runtime.RawExtension, get Get) ([]runti
 		return list, nil
 	}
 	var whole []runtime.RawExtension
-	left := v1alpha1.MaxRead
+	left, room := v1alpha1.MaxRead, v1alpha1.MaxItems
 	for _, item := range list {
 		names := elementSlices(item.Raw)
 		if len(names) == 0 {
@@ -87,13 +88,15 @@ func joinList(application string, list []runtime.RawExtension, get Get) ([]runti
 		if err != nil {
 			return list, err
 		}
-		var items []runtime.RawExtension
-		if err := v1alpha1.Unpack(data, &items); err != nil {
-			return list, fmt.Errorf("the ApplicationSlices from %s on: %w", names[0], err)
+		items, err := v1alpha1.UnpackList(data, room)
+		if err != nil {
+			return list, &Unavailable{Name: names[0], Cause: err}
 		}
 		if left -= v1alpha1.RawSize(items); left < 0 {
-			return list, &Unavailable{Name: names[0], TooLong: true}
+			return list, &Unavailable{Name: names[0], Cause: &footprint.Excess{Limit: v1alpha1.MaxRead >> 20, Unit: "MiB of JSON"}}
 		}
+		// A slice can be named again and again.
+		room -= len(items)
 		whole = append(whole, items...)
 	}
 	return whole, nil

@@ -3,10 +3,12 @@ package slice
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/internal/footprint"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
@@ -45,16 +47,19 @@ type Unavailable struct {
 	Name string
 	// Wrong is true if the slice exists and its data do not match its name.
 	Wrong bool
-	// TooLong is true if the list of slices, up to this one, exceeds the limit.
-	TooLong bool
+	// Cause is the error of reading the content of this slice and those after it: a *footprint.Excess if it is too
+	// large, and another one if it is no compressed list.
+	Cause error
 }
 
 // Error returns the reason. intent.SliceProblem adds the remedy.
 func (u *Unavailable) Error() string {
-	if u.TooLong {
-		return fmt.Sprintf("the ApplicationSlices up to %s have more than %d MiB", u.Name, v1alpha1.MaxUnpacked>>20)
-	}
-	if u.Wrong {
+	switch excess, isExcess := errors.AsType[*footprint.Excess](u.Cause); {
+	case isExcess:
+		return fmt.Sprintf("the ApplicationSlices from %s on have %s", u.Name, excess)
+	case u.Cause != nil:
+		return fmt.Sprintf("the content of the ApplicationSlice %s cannot be read: %s", u.Name, u.Cause)
+	case u.Wrong:
 		return fmt.Sprintf("the data of the ApplicationSlice %s does not match its name", u.Name)
 	}
 	return fmt.Sprintf("the ApplicationSlice %s does not exist", u.Name)
@@ -76,7 +81,7 @@ func joinData(application string, names []string, get Get) (data []byte, err err
 			return nil, &Unavailable{Name: name, Wrong: true}
 		}
 		if len(data)+len(part) > v1alpha1.MaxUnpacked {
-			return nil, &Unavailable{Name: name, TooLong: true}
+			return nil, &Unavailable{Name: names[0], Cause: &footprint.Excess{Limit: v1alpha1.MaxUnpacked >> 20, Unit: "MiB"}}
 		}
 		data = append(data, part...)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	runtimepkg "runtime"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"holdfast.dev/holdfast/internal/compress"
 	"holdfast.dev/holdfast/internal/observertest"
 	_ "holdfast.dev/holdfast/internal/repeatable"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -168,7 +170,7 @@ func TestJoinKeepsUnavailableSlices(t *testing.T) {
 
 // A short list of names can refer to much more than an Application can have.
 func TestJoinIsBounded(t *testing.T) {
-	_, parts, err := slice.SplitSpec("default", "shop", map[string]any{"manifest": []any{object("ConfigMap", "a", strings.Repeat("a", 60<<20))}}, 0)
+	_, parts, err := slice.SplitSpec("default", "shop", map[string]any{"manifest": []any{object("ConfigMap", "a", strings.Repeat("a", 28<<20))}}, 0)
 	require.NoError(t, err)
 	large := make([]byte, 1<<20)
 	slices, name := stored{slice.Name("shop", large): large}, slice.Name("shop", large)
@@ -179,9 +181,9 @@ func TestJoinIsBounded(t *testing.T) {
 		manifest, record []string
 		most             int
 	}{
-		"one list":   {[]string{strings.Repeat(name+" ", 1000)}, nil, 65},
+		"one list":   {[]string{strings.Repeat(name+" ", 1000)}, nil, 33},
 		"two lists":  {[]string{parts[0].Name, parts[0].Name, parts[0].Name}, nil, 2},
-		"the record": {nil, strings.Fields(strings.Repeat(name+" ", 1000)), 65},
+		"the record": {nil, strings.Fields(strings.Repeat(name+" ", 1000)), 33},
 	} {
 		app := &v1alpha1.Application{}
 		app.Name, app.Status.RecordSlices = "shop", row.record
@@ -192,10 +194,55 @@ func TestJoinIsBounded(t *testing.T) {
 		}
 		read = 0
 		whole, err := slice.Join(app, get)
-		require.ErrorContains(t, err, "more than 64 MiB", text)
+		require.ErrorContains(t, err, "more than the limit of", text)
 		assert.LessOrEqual(t, read, row.most, text)
 		assert.Equal(t, app.Spec.Manifest, whole.Spec.Manifest, text)
 	}
+}
+
+// A short frame can have millions of elements. They are counted before they are allocated.
+func TestJoinCountsBeforeItAllocates(t *testing.T) {
+	for text, row := range map[string]struct {
+		content string
+		message string
+	}{
+		"many elements":           {"[" + strings.Repeat("0,", 5<<20) + "0]", fmt.Sprintf("have %d elements, more than the limit of %d", 5<<20+1, v1alpha1.MaxItems)},
+		"too long":                {`["` + strings.Repeat("a", v1alpha1.MaxRead) + `"]`, "have more than the limit of 40 MiB of JSON"},
+		"longer than all records": {`["` + strings.Repeat("a", 64<<20) + `"]`, "have more than the limit of 40 MiB of JSON"},
+		"no list":                 {`{"a":1}`, "cannot be read"},
+	} {
+		data := compress.Encode([]byte(row.content))
+		name := slice.Name("shop", data)
+		app := &v1alpha1.Application{}
+		app.Name = "shop"
+		app.Spec.Manifest = []runtime.RawExtension{{Raw: fmt.Appendf(nil, `{"slices":[%q]}`, name)}}
+		before := allocated()
+		_, err := slice.Join(app, stored{name: data}.get)
+		require.ErrorContains(t, err, row.message, text)
+		require.ErrorContains(t, err, name, text)
+		assert.Less(t, allocated()-before, uint64(400<<20), text)
+	}
+	data := []byte("no frame")
+	name := slice.Name("shop", data)
+	app := &v1alpha1.Application{}
+	app.Name = "shop"
+	app.Spec.Manifest = []runtime.RawExtension{{Raw: fmt.Appendf(nil, `{"slices":[%q]}`, name)}}
+	_, err := slice.Join(app, stored{name: data}.get)
+	require.ErrorContains(t, err, "the content of the ApplicationSlice "+name+" cannot be read")
+
+	// A slice that is named again and again counts each time.
+	data = compress.Encode([]byte("[" + strings.Repeat("0,", v1alpha1.MaxItems/2) + "0]"))
+	name = slice.Name("shop", data)
+	app.Spec.Manifest = []runtime.RawExtension{{Raw: fmt.Appendf(nil, `{"slices":[%q]}`, name)}, {Raw: fmt.Appendf(nil, `{"slices":[%q]}`, name)}}
+	_, err = slice.Join(app, stored{name: data}.get)
+	require.ErrorContains(t, err, "have 10001 elements, more than the limit of 9999")
+}
+
+// allocated returns the number of bytes that were allocated so far.
+func allocated() uint64 {
+	var stats runtimepkg.MemStats
+	runtimepkg.ReadMemStats(&stats)
+	return stats.TotalAlloc
 }
 
 // A manifest with a field named slices is an ordinary manifest.

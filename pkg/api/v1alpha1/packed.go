@@ -2,11 +2,13 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/internal/compress"
+	"holdfast.dev/holdfast/internal/footprint"
 )
 
 // packAbove is the number of bytes of manifests and schemas above which a status contains them compressed.
@@ -20,7 +22,11 @@ const MaxApplicationBytes = 1536*1024 - 128*1024
 
 // MaxUnpacked limits the manifests and schemas of a status, in bytes. The writer of a status must respect
 // it, because readers read little more.
-const MaxUnpacked = 64 << 20
+const MaxUnpacked = 32 << 20
+
+// MaxItems limits the manifests of an Application, and its schemas. The memory of a short list of empty objects is more
+// than that of a long text.
+const MaxItems = 20_000
 
 // MaxRead is the number of bytes to unpack at most: manifests, schemas and the JSON around them.
 const MaxRead = MaxUnpacked + 8<<20
@@ -124,6 +130,23 @@ func Unpack(record []byte, into any) error {
 		return fmt.Errorf("reading a record: %w", err)
 	}
 	return nil
+}
+
+// UnpackList reads a compressed list. It counts the elements before it allocates them, and returns a *footprint.Excess
+// if there are more than the given number.
+func UnpackList(record []byte, most int) ([]runtime.RawExtension, error) {
+	raw, err := compress.Decode(record, MaxRead)
+	if errors.Is(err, compress.ErrTooLong) {
+		return nil, &footprint.Excess{Limit: MaxRead >> 20, Unit: "MiB of JSON"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n := footprint.Estimate(raw).Elements; n > most {
+		return nil, &footprint.Excess{Number: n, Unit: "elements", Limit: most}
+	}
+	var items []runtime.RawExtension
+	return items, json.Unmarshal(raw, &items)
 }
 
 // RawSize returns the length of lists in JSON, without their brackets.

@@ -17,6 +17,7 @@ const (
 	ReasonRetriesExhausted           = "RetriesExhausted"
 	ReasonManifestInvalid            = "ManifestInvalid"
 	ReasonManifestTooLarge           = "ManifestTooLarge"
+	ReasonTooLarge                   = "TooLarge"
 	ReasonTooManyObjects             = "TooManyObjects"
 	ReasonObserverSchemaInvalid      = "ObserverSchemaInvalid"
 	ReasonHealthCheckInvalid         = "HealthCheckInvalid"
@@ -116,6 +117,7 @@ var meanings = map[string]ReasonInfo{
 	ReasonRetriesExhausted:           {Disposition: DispositionGiveUp, Uncertain: true},
 	ReasonManifestInvalid:            {Disposition: DispositionEdit},
 	ReasonManifestTooLarge:           {Disposition: DispositionEdit},
+	ReasonTooLarge:                   {Disposition: DispositionEdit},
 	ReasonTooManyObjects:             {Disposition: DispositionEdit},
 	ReasonObserverSchemaInvalid:      {Disposition: DispositionEdit},
 	ReasonHealthCheckInvalid:         {Disposition: DispositionEdit},

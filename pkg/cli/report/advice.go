@@ -93,6 +93,7 @@ func (a advisor) forReason() []Advice {
 		v1alpha1.ReasonObserverSchemaInvalid:      a.mistakes(),
 		v1alpha1.ReasonHealthCheckInvalid:         {"Correct the expressions in spec.healthCheckExprs, and submit it again", ""},
 		v1alpha1.ReasonManifestTooLarge:           a.smaller(),
+		v1alpha1.ReasonTooLarge:                   {"Split it into several Applications, and submit them. To list the slices, run:", "kubectl get hfslice -n " + a.Namespace},
 		v1alpha1.ReasonTooManyObjects:             {"Select fewer objects, or raise spec.maxObjects, and submit it again. To list the selected objects, run:", a.command("diff")},
 		v1alpha1.ReasonObserverSchemaNullsDropped: {"Write observed for each null, or submit it with a client that does this", a.program + " submit -f FILE --force-conflicts"},
 		v1alpha1.ReasonSourceNotSupported:         {"Submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
