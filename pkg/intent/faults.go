@@ -32,11 +32,11 @@ func Faults(in Input) []error {
 	}
 	e := readEntries(in)
 	if err != nil {
-		return append(manifest.Unjoin[error](err), e.unread...)
+		return manifest.First(append(manifest.Unjoin[error](err), e.unread...))
 	}
 	e.assign(in, objects)
 	faults, _ := e.validate(in.Application)
-	return faults
+	return manifest.First(faults)
 }
 
 // validate returns the validation errors of a schema, in its order. Late errors become warnings if this generation of

@@ -73,7 +73,7 @@ func decodeAll(list string, items []runtime.RawExtension) ([]map[string]any, err
 	for i, item := range items {
 		content, err := manifest.DecodeRaw(item)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s[%d]: %w", list, i, err))
+			faults = manifest.Collect(faults, fmt.Errorf("%s[%d]: %w", list, i, err))
 		}
 		raw[i] = content
 	}

@@ -53,7 +53,7 @@ func Render(in Input) (Rendering, *Problem) {
 	// Errors of manifests and schemas are reported together, so the schemas are read even if a manifest is invalid.
 	e := readEntries(in)
 	if err != nil {
-		return Rendering{}, Problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(append([]error{err}, e.unread...)...)))
+		return Rendering{}, Problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(manifest.First(append(manifest.Unjoin[error](err), e.unread...))...)))
 	}
 	e.assign(in, objects)
 	if e.unsupported != nil {
@@ -61,13 +61,13 @@ func Render(in Input) (Rendering, *Problem) {
 	}
 	faults, late := e.validate(app)
 	if len(faults) > 0 {
-		return Rendering{}, Problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
+		return Rendering{}, Problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(manifest.First(faults)...)))
 	}
 	r := Rendering{Objects: objects, Entries: e.assigned, Warnings: slices.Concat(warnings, late, e.warnings)}
 	if faults := shareEntries(in, &r); len(faults) > 0 {
-		return Rendering{}, Problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
+		return Rendering{}, Problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(manifest.First(faults)...)))
 	}
-	for _, fault := range UnknownFields(objects, e.assigned, in.Kinds, in.Live) {
+	for _, fault := range manifest.First(UnknownFields(objects, e.assigned, in.Kinds, in.Live)) {
 		r.Warnings = append(r.Warnings, fault.Error())
 	}
 	if err := mangle(in, &r); err != nil {

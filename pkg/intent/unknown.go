@@ -63,7 +63,7 @@ func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known 
 		if !m.entry.Default && !m.entry.FromFields() {
 			m.schema(nil, m.entry.Root, kind, there)
 		}
-		faults = append(faults, m.faults...)
+		faults = manifest.Collect(faults, m.faults...)
 	}
 	return faults
 }
@@ -123,7 +123,7 @@ func (m *unknownFieldFinder) manifest(path manifest.Path, value any, kind *kinds
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			below, at := children(there, name), append(slices.Clone(path), name)
 			if kind.Forbids(name) && len(below) == 0 {
-				m.faults = append(m.faults, m.inManifest(at, m.message(name, kind)))
+				m.faults = manifest.Collect(m.faults, m.inManifest(at, m.message(name, kind)))
 				continue
 			}
 			m.manifest(at, v[name], kind.Field(name), below)
@@ -143,9 +143,9 @@ func (m *unknownFieldFinder) schema(path *observer.Path, node *observer.Node, ki
 		for _, f := range node.Fields {
 			below, at := children(there, f.Name), path.Field(f.Name)
 			if kind.Forbids(f.Name) && len(below) == 0 {
-				m.faults = append(m.faults, &observer.ValidationError{
+				m.faults = manifest.Collect(m.faults, error(&observer.ValidationError{
 					Entry: m.entry.Position, Name: m.object.ID.Kind + " " + m.object.ID.Name, Path: at.String(), Message: m.message(f.Name, kind),
-				})
+				}))
 				continue
 			}
 			m.schema(at, f.Node, kind.Field(f.Name), below)

@@ -3,8 +3,28 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
+
+// MaxFaults is the number of validation errors that are reported together. A short input can have hundreds of thousands
+// of errors, and one error takes more memory than its cause.
+const MaxFaults = 20
+
+var errMore = errors.New("and more")
+
+// First returns the first MaxFaults validation errors, and one more error if there are others.
+func First(faults []error) []error {
+	if len(faults) <= MaxFaults {
+		return faults
+	}
+	return append(slices.Clone(faults[:MaxFaults]), errMore)
+}
+
+// Collect appends validation errors while they can be among the First. The one after them shows that there are more.
+func Collect[T any](faults []T, more ...T) []T {
+	return append(faults, more[:min(len(more), max(0, MaxFaults+1-len(faults)))]...)
+}
 
 // Error is one error in a stream. It never quotes a value, because the value can belong to a Secret. Line and Column
 // start at 1. Column counts characters, not bytes, as editors do.

@@ -74,7 +74,7 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 			objects = append(objects, d.object())
 		}
 		warnings = append(warnings, d.warnings...)
-		faults = append(faults, d.sortedFaults()...)
+		faults = Collect(faults, d.sortedFaults()...)
 	}
 	if len(faults) > 0 {
 		return nil, warnings, errors.Join(faults...)
@@ -145,6 +145,16 @@ func (d *draft) object() Object {
 // fault adds an error at a path of the manifest; nil is the entire manifest.
 func (f *findings) fault(path Path, message string) {
 	f.faults = append(f.faults, &ValidationError{Field: f.field, Position: f.position, ID: f.id, Path: path, Message: message})
+	if len(f.faults) == 50*MaxFaults {
+		f.sort()
+		f.faults = f.faults[:MaxFaults+1] // so that those in a map are the same each time
+	}
+}
+
+func (f *findings) sort() {
+	slices.SortStableFunc(f.faults, func(a, b *ValidationError) int {
+		return cmp.Compare(a.Path.String(), b.Path.String())
+	})
 }
 
 // warn adds a warning, which does not make the manifest invalid.
@@ -155,9 +165,7 @@ func (f *findings) warn(path Path, message string) {
 // sortedFaults returns the errors in a stable order, because some were found by iterating over maps. It
 // adds the identity of the object to errors that were found before it was known.
 func (f *findings) sortedFaults() []error {
-	slices.SortStableFunc(f.faults, func(a, b *ValidationError) int {
-		return cmp.Compare(a.Path.String(), b.Path.String())
-	})
+	f.sort()
 	faults := make([]error, len(f.faults))
 	for i, fault := range f.faults {
 		fault.ID = f.id

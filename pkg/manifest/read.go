@@ -14,7 +14,7 @@ const (
 	// maxDepth is the maximum depth of maps and lists.
 	maxDepth = 500
 	// maxErrors is the maximum number of errors that are reported for a stream.
-	maxErrors = 100
+	maxErrors = MaxFaults
 	// maxCopies is the maximum number of nodes that the aliases of one stream create. Other nodes are not
 	// limited: their number is bounded by the size of the input.
 	maxCopies = 100_000

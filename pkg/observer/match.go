@@ -40,7 +40,7 @@ func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 			assigned[k], from[k] = own, i
 			c.children(boundNode{node: own.Root, value: objects[k].Content, byPosition: true})
 		}
-		faults = append(faults, c.faults...)
+		faults = manifest.Collect(faults, c.faults...)
 	}
 	for k, object := range objects {
 		if assigned[k] == nil {
@@ -88,7 +88,7 @@ type checker struct {
 // fault adds a validation error at a path, and returns it, so that the caller can set Late.
 func (c *checker) fault(path *Path, format string, args ...any) *ValidationError {
 	f := &ValidationError{Entry: c.position, Name: c.name, Path: path.String(), Message: fmt.Sprintf(format, args...)}
-	c.faults = append(c.faults, f)
+	c.faults = manifest.Collect(c.faults, error(f))
 	return f
 }
 

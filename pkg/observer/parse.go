@@ -47,7 +47,7 @@ func ParseAll(raw []map[string]any) ([]*Schema, error) {
 	var faults []error
 	for i, r := range raw {
 		entry, errs := parseEntry(i, r)
-		faults = append(faults, errs...)
+		faults = manifest.Collect(faults, errs...)
 		entries[i] = entry
 	}
 	return entries, errors.Join(faults...)
@@ -103,6 +103,9 @@ func nameOf(raw map[string]any) string {
 
 // fault adds a validation error. A nil path is the whole schema.
 func (p *parser) fault(path *Path, format string, args ...any) {
+	if len(p.faults) > manifest.MaxFaults {
+		return
+	}
 	p.faults = append(p.faults, &ValidationError{
 		Entry: p.position, Name: p.name, Path: path.String(), Message: fmt.Sprintf(format, args...),
 	})
