@@ -40,8 +40,10 @@ func (s Selection) namespaces() []string {
 // ApplicationStore contains the selected objects of one resource, in a Store per namespace. The selection
 // can change at runtime.
 type ApplicationStore struct {
-	// Noted is called with the result of each request. It can be nil, and must be set before Run.
+	// Noted is called with the result of each request. It can be nil, and must be set before Run, as Reduce.
 	Noted func(error)
+	// Reduce removes fields of an object that should not be stored. Fill adds them later.
+	Reduce func(content map[string]any)
 
 	client   *Client
 	resource schema.GroupVersionResource
@@ -136,6 +138,7 @@ func (s *ApplicationStore) Select(selection Selection) {
 // reported first. The caller holds the lock.
 func (s *ApplicationStore) open(namespace string, synced func()) {
 	store := &selectedStore{Store: NewStore(time.Now, s.changed, synced), pulse: newWatchHealth(defaultStallTimeouts, &s.line), ended: s.released}
+	store.reduce = s.Reduce
 	s.stores[namespace] = store
 	s.fill(store, namespace)
 }
@@ -208,6 +211,13 @@ func (s *ApplicationStore) Len() int {
 	return n
 }
 
+// AddBytes adds the memory of all objects to their namespaces.
+func (s *ApplicationStore) AddBytes(sum map[string]int) {
+	for _, o := range s.All() {
+		o.addBytes(sum, o.Key.Namespace)
+	}
+}
+
 // Stalled returns the number of stalled watches.
 func (s *ApplicationStore) Stalled(now time.Time) int {
 	s.mu.RLock()
@@ -230,6 +240,18 @@ func (s *ApplicationStore) Wrote(content map[string]any) {
 	}
 	if store := s.storeFor(u.GetNamespace()); store != nil {
 		store.ApplyWrite("", content)
+	}
+}
+
+// Fill stores the content of an object that was reduced, if the store still has this version of it.
+func (s *ApplicationStore) Fill(content map[string]any) {
+	u := unstructured.Unstructured{Object: content}
+	store := s.storeFor(u.GetNamespace())
+	if store == nil {
+		return
+	}
+	if o, err := store.object(&u); err == nil {
+		store.fill(o)
 	}
 }
 

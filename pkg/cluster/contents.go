@@ -10,6 +10,9 @@ import (
 // object returns NewObject, compressed relative to the manifests of its Application, or to its own if it is an
 // Application. It removes managedFields from u. The caller must not hold the lock.
 func (s *Store) object(u *unstructured.Unstructured) (*Object, error) {
+	if s.reduce != nil {
+		s.reduce(u.Object)
+	}
 	switch {
 	case s.manifests != nil:
 		return newObject(u, s.manifests(types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID])))
@@ -50,9 +53,26 @@ func (s *Store) repack(o *Object, text []byte, manifests *Manifests) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.objects[o.Key] == o {
-		s.set(o, &anew)
+		s.exchange(o, &anew)
 	}
+}
+
+// exchange replaces an object by one of the same version. The caller holds the lock.
+func (s *Store) exchange(o, anew *Object) {
+	s.set(o, anew)
 	if s.asked[o.Key] == o { // the object has not changed since the list began
-		s.asked[o.Key] = &anew
+		s.asked[o.Key] = anew
 	}
+}
+
+// fill replaces an object of the same version that was reduced, or stores a newer one. changed is not called.
+func (s *Store) fill(o *Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.objects[o.Key]
+	if before != nil && before.UID == o.UID && before.ResourceVersion == o.ResourceVersion {
+		s.exchange(before, o)
+		return
+	}
+	s.put(o)
 }

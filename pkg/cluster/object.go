@@ -29,6 +29,17 @@ type Object struct {
 	stamps []managedFieldsStamp
 }
 
+// objectBytes is the memory of an Object in a Store, without its content.
+const objectBytes = 500
+
+// addBytes adds the memory of an object. Applications have the manifests that their objects refer to.
+func (o *Object) addBytes(sum map[string]int, namespace string) {
+	sum[namespace] += objectBytes + len(o.content)
+	if o.beside != nil && o.Application == "" {
+		sum[namespace] += len(o.beside.content)
+	}
+}
+
 // JSON returns the object without managedFields.
 func (o *Object) JSON() []byte { return new(Reader).JSON(o) }
 

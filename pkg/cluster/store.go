@@ -45,6 +45,8 @@ type Store struct {
 	// manifests returns the manifests of the Application with that UID. It can be nil. It is called without the lock,
 	// because it uses other stores.
 	manifests func(types.UID) *Manifests
+	// reduce removes fields of an object before it is stored. It can be nil.
+	reduce func(content map[string]any)
 	// watchers returns the Applications that watch an object regardless of its owner. It is nil if each
 	// Application watches only its own objects. It is called without the lock.
 	watchers watcherLookup

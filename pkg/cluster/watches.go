@@ -248,6 +248,22 @@ func (w *Watches) Objects() int {
 	return n
 }
 
+// AddBytes adds the memory of all objects to the namespaces of their Applications. An object without one, such as a
+// selected object, counts for its own namespace.
+func (w *Watches) AddBytes(sum map[string]int, namespaceOf map[types.UID]string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.kinds {
+		for _, o := range k.store.all() {
+			namespace, known := namespaceOf[o.Application]
+			if !known {
+				namespace = o.Key.Namespace
+			}
+			o.addBytes(sum, namespace)
+		}
+	}
+}
+
 // Wait waits until all watches have ended after their context. No Application may need another watch by then.
 func (w *Watches) Wait() { w.wait.Wait() }
 

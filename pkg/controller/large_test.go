@@ -234,6 +234,45 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 	assert.Nil(t, f.Get(configMaps, "config-1"), "what carries its marks, and was announced")
 }
 
+// Anyone who may create slices could fill the memory of the controller.
+func TestContentOfUnnamedSlicesIsNotKept(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	metrics := controller.NewMetrics()
+	first := f.Run(controller.Options{Metrics: metrics})
+	stored := func(metrics *controller.Metrics) float64 {
+		return sum(t, metrics, "holdfast_stored_bytes", "namespace="+f.namespace)
+	}
+	manifests := noisy(100, 1)
+	_, parts, err := slice.SplitSpec(f.namespace, "app", map[string]any{"manifest": manifests}, 0)
+	require.NoError(t, err)
+	require.Greater(t, len(parts), 1)
+	size := 0.0
+	for _, part := range parts {
+		f.createSlice(part)
+		size += float64(len(part.Data))
+	}
+	f.eventually("the slices to be known", func() bool { return stored(metrics) > 500*float64(len(parts)) })
+	assert.Less(t, stored(metrics), size/20)
+
+	f.Mark()
+	f.SubmitCut("app", manifests, func(int) bool { return false })
+	f.AwaitReady("app")
+	f.Quiet(time.Second)
+	assert.Greater(t, stored(metrics), size)
+	assert.Equal(t, len(parts), counts(f.Requests())["get applicationslices"], "each is read once: %s", f.Requests())
+	f.Patch("mallory", configMaps, "config-7", `{data: {key: drifted}}`)
+	f.AwaitValue(configMaps, "config-7", "held", "data", "key")
+	first.Stop()
+
+	f.Mark()
+	metrics = controller.NewMetrics()
+	f.Run(controller.Options{Metrics: metrics})
+	f.Patch("mallory", configMaps, "config-8", `{data: {key: drifted}}`)
+	f.AwaitValue(configMaps, "config-8", "held", "data", "key")
+	assert.Greater(t, stored(metrics), size)
+	assert.Zero(t, counts(f.Requests())["get applicationslices"], "after a restart, the Applications are known before the slices")
+}
+
 // Submit can die before it writes the Application. A user can delete the slices that it left.
 func TestUnusedSliceCanBeDeleted(t *testing.T) {
 	f := given(t)

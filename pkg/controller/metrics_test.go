@@ -98,7 +98,7 @@ func TestTheMetricsOfALife(t *testing.T) {
 		"holdfast_applications": "ready", "holdfast_audit_events_total": "result", "holdfast_build_info": "goversion,version", "holdfast_callbacks_total": "result", "holdfast_contested_fields": "", "holdfast_dead_watches": "",
 		"holdfast_corrections_total": "group,kind,writer", "holdfast_drifted_applications": "", "holdfast_suspended_applications": "", "holdfast_held_objects": "", "holdfast_reconcile_duration_seconds": "",
 		"holdfast_reconciles_total": "result", "holdfast_stalled_applications": "", "holdfast_watches": "", "holdfast_contests_total": "", "holdfast_drift_exposure_seconds": "", "holdfast_notifications_total": "result",
-		"holdfast_observing_applications": "",
+		"holdfast_observing_applications": "", "holdfast_stored_bytes": "namespace",
 	}, shapes)
 	problems, err := promlint.NewWithMetricFamilies(gathered(t, metrics)).Lint()
 	require.NoError(t, err)

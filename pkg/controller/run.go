@@ -45,10 +45,10 @@ func New(client *cluster.Client, options Options) *Controller {
 	c.target.profiles.Select(options.Selection)
 	store := cluster.NewApplicationStore(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
 	c.applications = &applicationClient{client, store, c.target.profiles.ApplicationChanged}
-	c.slices = newSliceClient(client, options.Selection, options.Now, func(application types.NamespacedName) {
+	c.slices = newSliceClient(client, store, options.Selection, options.Now, func(application types.NamespacedName) {
 		c.registry.queue.Add(application)
 		c.target.profiles.ApplicationChanged()
-	})
+	}, c.target.profiles.ApplicationChanged)
 	c.target.profiles.Count(store, c.slices.store)
 	c.events = &eventSender{notes: newNotes(options.Now)}
 	c.objectEvents = newObjectEvents(client.WriterFor, options.Now, c.events.reportRefused)
@@ -102,7 +102,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	// The watches of objects start only when an Application is reconciled and needs them.
 	c.target.watches.Run(ctx)
 	c.target.namespaces.Run(ctx)
-	c.slices.store.Run(ctx)
 	c.applications.store.Run(ctx)
 	cluster.WatchDefinitions(ctx, c.client.Metadata, c.definitionChanged)
 	if ended, err := c.sync(ctx); ended {
@@ -132,6 +131,9 @@ func (c *Controller) Run(ctx context.Context) error {
 func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 	late := time.After(time.Minute)
 	for _, synced := range []chan struct{}{c.synced, c.slices.synced} {
+		if synced == c.slices.synced {
+			c.slices.store.Run(ctx) // the Applications are known, and so are the slices that they name
+		}
 		select {
 		case <-synced:
 		case <-ctx.Done():

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -20,7 +22,8 @@ import (
 )
 
 // sliceClient is a client of the API server for the slices, with a cache. It implements reconcile.Slices. The store
-// has the content of the slices. known and owners have only the metadata that Collect needs.
+// has the content of the slices that an Application names. Of others it has only the metadata, because anyone who may
+// create slices could fill the memory. known and owners have the metadata that Collect needs.
 //
 // Two goroutines update both: the watch, and workers after a write. The store decides which version is newer. known
 // is updated later and not atomically with it, so it may briefly list a deleted slice. Deleting such a slice again
@@ -28,11 +31,15 @@ import (
 type sliceClient struct {
 	client *cluster.Client
 	store  *cluster.ApplicationStore
+	// applications have the names of slices. Run the store of slices after their first list.
+	applications *cluster.ApplicationStore
 	// synced is closed when the first list of slices is complete.
 	synced chan struct{}
 	now    func() time.Time
-	// onChanged receives the Application of each slice that another client has changed.
+	// onChanged receives the Application of each slice that another client has changed. onFilled is called when the
+	// content of a slice was read.
 	onChanged func(application types.NamespacedName)
+	onFilled  func()
 
 	// mu guards the fields below. It is not held while a store or the queue is called.
 	mu sync.Mutex
@@ -40,15 +47,38 @@ type sliceClient struct {
 	// slice to its Application. An Application in known may not exist.
 	known  map[types.NamespacedName]map[types.NamespacedName]reconcile.Slice
 	owners map[types.NamespacedName]types.NamespacedName
+	// used are the slices that this process has written or read, until they are deleted. The Application may not
+	// name them yet.
+	used map[types.NamespacedName]struct{}
 }
 
-func newSliceClient(client *cluster.Client, selection cluster.Selection, now func() time.Time, onChanged func(application types.NamespacedName)) *sliceClient {
+func newSliceClient(client *cluster.Client, applications *cluster.ApplicationStore, selection cluster.Selection, now func() time.Time, onChanged func(application types.NamespacedName), onFilled func()) *sliceClient {
 	h := &sliceClient{
-		client: client, synced: make(chan struct{}), now: now, onChanged: onChanged,
+		client: client, applications: applications, synced: make(chan struct{}), now: now, onChanged: onChanged, onFilled: onFilled,
 		known: map[types.NamespacedName]map[types.NamespacedName]reconcile.Slice{}, owners: map[types.NamespacedName]types.NamespacedName{},
+		used: map[types.NamespacedName]struct{}{},
 	}
 	h.store = cluster.NewApplicationStore(client, v1alpha1.SliceGroupVersionResource, slicesIn(selection), h.changed, func() { close(h.synced) })
+	h.store.Reduce = h.reduce
 	return h
+}
+
+// reduce removes the data of a slice that its Application does not name. A name is a digest, so no other text of the
+// Application contains it by accident.
+func (h *sliceClient) reduce(content map[string]any) {
+	u := unstructured.Unstructured{Object: content}
+	key := cluster.ObjectKey(&u)
+	h.mu.Lock()
+	_, isUsed := h.used[key]
+	h.mu.Unlock()
+	if isUsed {
+		return
+	}
+	name, _ := content["application"].(string)
+	application := h.applications.Get(types.NamespacedName{Namespace: key.Namespace, Name: name})
+	if application == nil || !bytes.Contains(application.JSON(), []byte(key.Name)) {
+		delete(content, "data")
+	}
 }
 
 func (h *sliceClient) Of(application types.NamespacedName) []reconcile.Slice {
@@ -57,20 +87,21 @@ func (h *sliceClient) Of(application types.NamespacedName) []reconcile.Slice {
 	return slices.SortedFunc(maps.Values(h.known[application]), func(a, b reconcile.Slice) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Read requests a slice that the store lacks, because the watch may be behind. It adds the slice to the store.
+// Read requests a slice that the store lacks, because the watch may be behind, or no Application named it before. It
+// adds the slice to the store.
 func (h *sliceClient) Read(ctx context.Context, at types.NamespacedName) ([]byte, error) {
 	if object := h.store.Get(at); object != nil {
 		s, err := cluster.DecodeSlice(object.JSON())
-		if err != nil {
-			return nil, err
+		if err != nil || s.Data != nil {
+			return s.Data, err
 		}
-		return s.Data, nil
 	}
 	s, err := h.client.GetSlice(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	return s.Data, h.wrote(s)
+	h.onFilled()
+	return s.Data, h.use(s)
 }
 
 // Create returns a conflict if a slice of this name is being deleted, because it cannot be kept.
@@ -82,7 +113,7 @@ func (h *sliceClient) Create(ctx context.Context, s *v1alpha1.ApplicationSlice) 
 	if written.DeletionTimestamp != nil {
 		return apierrors.NewConflict(v1alpha1.SliceGroupVersionResource.GroupResource(), s.Name, nil)
 	}
-	return h.wrote(written)
+	return h.use(written)
 }
 
 // Delete removes the slice from the store, too, so that it is not deleted again before the watch event.
@@ -93,13 +124,14 @@ func (h *sliceClient) Delete(ctx context.Context, s reconcile.Slice) error {
 	h.store.Deleted(s.NamespacedName, s.UID)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	delete(h.used, s.NamespacedName)
 	h.forgetSlice(s.NamespacedName)
 	return nil
 }
 
-// wrote adds a written slice to the store before the watch delivers it, so that the watch event starts no
-// reconcile.
-func (h *sliceClient) wrote(s *v1alpha1.ApplicationSlice) error {
+// use adds a slice that was written or read to the store with its content. After a write, the watch event starts no
+// reconcile; if it was faster, it has added the slice without its content.
+func (h *sliceClient) use(s *v1alpha1.ApplicationSlice) error {
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -108,7 +140,10 @@ func (h *sliceClient) wrote(s *v1alpha1.ApplicationSlice) error {
 	if err != nil {
 		return err
 	}
-	h.store.Wrote(content)
+	h.mu.Lock()
+	h.used[cluster.ObjectKey(s)] = struct{}{}
+	h.mu.Unlock()
+	h.store.Fill(content)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.noteSlice(s)
@@ -131,6 +166,8 @@ func (h *sliceClient) changed(before, after *cluster.Object) {
 	}
 	if s != nil {
 		application = h.noteSlice(s)
+	} else {
+		delete(h.used, key)
 	}
 	h.mu.Unlock()
 	if known || s != nil {

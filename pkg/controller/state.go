@@ -1,10 +1,14 @@
 package controller
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/cluster"
 )
@@ -44,7 +48,20 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		count(&observing, m.seen.observing)
 		count(&drifted, m.seen.drifted)
 	}
+	namespaceOf := make(map[types.UID]string, len(s.registry.names))
+	for uid, key := range s.registry.names {
+		namespaceOf[uid] = key.Namespace
+	}
 	s.registry.mu.Unlock()
+	taken := map[string]int{}
+	s.watches.AddBytes(taken, namespaceOf)
+	for _, store := range s.stores {
+		store.AddBytes(taken)
+	}
+	stored := prometheus.NewDesc("holdfast_stored_bytes", "Memory that the Applications of a namespace take between reconciles, with their slices and objects: the 100 largest namespaces, and the others together as \"\".", []string{"namespace"}, nil)
+	for namespace, n := range largest(taken) {
+		to <- prometheus.MustNewConstMetric(stored, prometheus.GaugeValue, float64(n), namespace)
+	}
 	gauge := func(name, help string, n int) {
 		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.GaugeValue, float64(n))
 	}
@@ -65,4 +82,21 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		dead += store.Stalled(now)
 	}
 	gauge("holdfast_dead_watches", "Watches that have had no list, event or bookmark for more than a minute.", dead)
+}
+
+// maxNamespaces limits the values of a label.
+const maxNamespaces = 100
+
+// largest returns the largest values, and the sum of the others for the empty key.
+func largest(all map[string]int) map[string]int {
+	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Or(cmp.Compare(all[b], all[a]), cmp.Compare(a, b)) })
+	few := map[string]int{}
+	for i, name := range names {
+		if i >= maxNamespaces {
+			few[""] += all[name]
+			continue
+		}
+		few[name] += all[name]
+	}
+	return few
 }

@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"bytes"
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -111,8 +112,8 @@ func (c *objectCounts) objectsOf(application *cluster.Object) versionCount {
 			return nil, &slice.Unavailable{Name: name}
 		}
 		s, err := cluster.DecodeSlice(object.JSON())
-		if err != nil {
-			return nil, err
+		if err != nil || s.Data == nil { // its content is read when the Application is reconciled
+			return nil, cmp.Or[error](err, &slice.Unavailable{Name: name})
 		}
 		return s.Data, nil
 	})
