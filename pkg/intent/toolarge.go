@@ -29,7 +29,9 @@ func TooLargeProblem(app *v1alpha1.Application, maxDecoded int) *Problem {
 		for i := range list.items {
 			size := footprint.Estimate(list.items[i].Raw)
 			if size.Depth > footprint.MaxDepth {
-				return tooLarge(fmt.Sprintf("%s[%d] has", list.field, i), &footprint.Excess{Limit: footprint.MaxDepth, Unit: "nested levels"})
+				problem := tooLarge(fmt.Sprintf("%s[%d] has", list.field, i), &footprint.Excess{Limit: footprint.MaxDepth, Unit: "nested levels"})
+				problem.Remedy = v1alpha1.Remedy{Text: "Nest it less deeply"}
+				return problem
 			}
 			decoded += size.Bytes
 		}

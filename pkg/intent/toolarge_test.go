@@ -61,7 +61,7 @@ func TestWhatIsTooLarge(t *testing.T) {
 			assert.Equal(t, v1alpha1.ReasonTooLarge, problem.Reason)
 			assert.Contains(t, problem.Message, row.message)
 			assert.True(t, problem.Stalled(), "a retry makes no sense")
-			assert.Contains(t, problem.Error(), "Split it")
+			assert.NotEmpty(t, problem.Remedy.Text)
 		})
 	}
 }

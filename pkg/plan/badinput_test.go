@@ -92,15 +92,15 @@ func TestHostileInputChangesOnlyConditions(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 9000) + "null" + strings.Repeat("}", 9000)
 	for _, row := range []struct{ name, manifest, entry, reason, message string }{
 		{
-			name: "a manifest that is nested 9,000 levels deep", reason: v1alpha1.ReasonManifestInvalid,
+			name: "a manifest that is nested 9,000 levels deep", reason: v1alpha1.ReasonTooLarge,
 			manifest: `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"spec":` + deep + `}`,
-			message:  "nested deeper than 500 levels",
+			message:  "more than the limit of 1000 nested levels",
 		},
 		{
-			name: "a schema that is nested 9,000 levels deep", reason: v1alpha1.ReasonObserverSchemaInvalid,
+			name: "a schema that is nested 9,000 levels deep", reason: v1alpha1.ReasonTooLarge,
 			manifest: `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"}}`,
 			entry:    `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"spec":` + deep + `}`,
-			message:  "nested deeper than",
+			message:  "more than the limit of 1000 nested levels",
 		},
 		{
 			name: "a schema with a key of 64 KiB", reason: v1alpha1.ReasonObserverSchemaInvalid,
