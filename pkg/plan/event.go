@@ -13,13 +13,14 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 )
 
 // event builds one event that reports what was done. If the Application has newly stalled, the event has
 // the reason.
 func (c eventWriter) event() {
 	stuck := c.newlyStalled()
-	if len(c.done)+len(c.unrestored) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
+	if len(c.done)+len(c.unrestored)+len(c.lost) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
 		return
 	}
 	// Later reasons override earlier ones. A new stall is the most important one.
@@ -37,7 +38,10 @@ func (c eventWriter) event() {
 	if c.newlyContested {
 		reason = v1alpha1.ReasonContested
 	}
-	more := slices.Concat(c.notRestoredEvent(), c.notes, c.warnings)
+	more := slices.Concat(c.notRestoredEvent(), c.lostEvent(), c.notes, c.warnings)
+	if len(c.lost) > 0 {
+		reason = OriginalsLost
+	}
 	if len(c.unrestored) > 0 {
 		reason = NotRestored
 	}
@@ -49,7 +53,7 @@ func (c eventWriter) event() {
 		return truncate.String(strings.Join(slices.Concat(parts, more), "; "), 1024)
 	}
 	c.result.Event = &Event{
-		Warning: len(c.warnings)+len(c.unrestored) > 0 || stuck != nil, Reason: reason, Note: note(parts), Redacted: note(plain),
+		Warning: len(c.warnings)+len(c.unrestored)+len(c.lost) > 0 || stuck != nil, Reason: reason, Note: note(parts), Redacted: note(plain),
 	}
 }
 
@@ -85,6 +89,31 @@ func (c eventWriter) notRestoredEvent() []string {
 		stays[i] = u.about()
 	}
 	return []string{"not restored: " + list(stays)}
+}
+
+// OriginalsLost is the reason of the event after a status was lost, for example restored from a backup without it. The
+// original values of adopted and shared objects were recorded there, and cannot be restored.
+const OriginalsLost = "OriginalsLost"
+
+// lostEvent returns the text about objects whose original values are lost; nil if there are none. The next status
+// lists the objects, so it is emitted once.
+func (c eventWriter) lostEvent() []string {
+	if len(c.lost) == 0 {
+		return nil
+	}
+	return []string{"the status does not list objects that this Application held before, so their original values are lost and are not restored: " + intent.FirstNames(c.lost)}
+}
+
+// heldBefore reports whether the Application held fields of an existing object before this plan, according to the
+// tracking metadata of the object.
+func (res *resource) heldBefore() bool {
+	switch {
+	case res.live == nil || !res.policy.Existed || !res.policy.Writes:
+		return false
+	case res.policy.Claims:
+		return res.own.UID != ""
+	}
+	return !res.isFirstAdoption()
 }
 
 // newlyStalled returns the condition Stalled if it is new or has changed, and nil otherwise.
