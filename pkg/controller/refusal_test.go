@@ -61,6 +61,29 @@ func TestAnApplicationWhoseSecretsDoNotFit(t *testing.T) {
 	assert.Nil(t, f.Get(secrets, "bulk-0"))
 }
 
+// Nothing of a spec is decoded that would take too much memory. It is not retried, and its deletion works.
+func TestASpecThatIsTooLarge(t *testing.T) {
+	f := given(t)
+	f.Submit("app", configs(2))
+	f.AwaitReady("app")
+	f.Quiet(quiet)
+	for field, rest := range map[string]string{"manifest": "", "observerSchema": configs(2)} {
+		f.Mark()
+		f.Submit("app", rest+field+": ["+strings.Repeat("{}, ", 20_000)+"{}]\n")
+		app, message := f.AwaitReason("app", v1alpha1.ReasonTooLarge)
+		assert.Contains(t, message, "spec."+field+" has 20001 elements, more than the limit of 20000")
+		assert.Equal(t, v1alpha1.ReasonTooLarge, condition(app, v1alpha1.ConditionStalled).Reason)
+		assert.Len(t, app.Status.Resources, 2, "nothing is forgotten")
+		f.Patch("mallory", configMaps, "config-0", `{data: {key: changed}}`)
+		f.Quiet(time.Second)
+		assert.Equal(t, map[string]int{"patch applications/status": 1}, counts(withoutEvents(f.Requests())), field)
+	}
+	f.Delete(applications, "app")
+	f.AwaitGone(applications, "app")
+	assert.Nil(t, f.Get(configMaps, "config-0"))
+	assert.Nil(t, f.Get(configMaps, "config-1"))
+}
+
 // The status contains the spec once, because held fields have their desired values. The limit of etcd
 // is 1.5 MiB.
 func TestSizesAroundTheLimitAreHeld(t *testing.T) {
