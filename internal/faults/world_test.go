@@ -23,8 +23,6 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }
-
 // agent is the user agent of controllers.
 const agent = "holdfast-under-faults"
 
