@@ -243,15 +243,27 @@ func (s *ApplicationStore) Wrote(content map[string]any) {
 	}
 }
 
-// Fill stores the content of an object that was reduced, if the store still has this version of it.
+// Fill stores an object with its content: in place of the same version, which was reduced, or like a write.
 func (s *ApplicationStore) Fill(content map[string]any) {
 	u := unstructured.Unstructured{Object: content}
 	store := s.storeFor(u.GetNamespace())
 	if store == nil {
 		return
 	}
-	if o, err := store.object(&u); err == nil {
-		store.fill(o)
+	o, err := store.object(&u)
+	if err != nil {
+		return
+	}
+	store.mu.Lock()
+	defer store.mu.Unlock()
+	before := store.objects[o.Key]
+	if before == nil || before.UID != o.UID || before.ResourceVersion != o.ResourceVersion {
+		store.put(o)
+		return
+	}
+	store.set(before, o)
+	if store.asked[o.Key] == before { // the object has not changed since the list began
+		store.asked[o.Key] = o
 	}
 }
 

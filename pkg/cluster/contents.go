@@ -53,26 +53,9 @@ func (s *Store) repack(o *Object, text []byte, manifests *Manifests) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.objects[o.Key] == o {
-		s.exchange(o, &anew)
+		s.set(o, &anew)
 	}
-}
-
-// exchange replaces an object by one of the same version. The caller holds the lock.
-func (s *Store) exchange(o, anew *Object) {
-	s.set(o, anew)
 	if s.asked[o.Key] == o { // the object has not changed since the list began
-		s.asked[o.Key] = anew
+		s.asked[o.Key] = &anew
 	}
-}
-
-// fill replaces an object of the same version that was reduced, or stores a newer one. changed is not called.
-func (s *Store) fill(o *Object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.objects[o.Key]
-	if before != nil && before.UID == o.UID && before.ResourceVersion == o.ResourceVersion {
-		s.exchange(before, o)
-		return
-	}
-	s.put(o)
 }

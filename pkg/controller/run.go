@@ -64,9 +64,10 @@ func (c *Controller) newReconciler() *reconcile.Reconciler {
 	options := c.options
 	sources := &sourceRenewer{c.registry, options.Fetcher, options.Hooks, options.SourceInterval, options.Now}
 	reports := &conclusions{c.registry, options.Metrics, options.Notify, c.sharers, c.objectEvents, c.target.accountOf}
+	size := maxDecoded(options.MemoryLimit)
 	r := &reconcile.Reconciler{
-		MaxDecoded: maxDecoded(options.MemoryLimit),
-		Home:       home{c.applications, reports, c.registry, c.events, c.forget}, Slices: c.slices, Target: c.target.targetOf, Source: sources.source,
+		Room: reconcile.Room{Size: size, Enter: newRooms(size).enter},
+		Home: home{c.applications, reports, c.registry, c.events, c.forget}, Slices: c.slices, Target: c.target.targetOf, Source: sources.source,
 		Hooks: options.Hooks, Callback: options.Callback, Rules: options.Rules, Now: options.Now, Older: c.sharers.older,
 	}
 	r.BeforeDeletes = (&shutdown{c.calls, r, c.registry, c.events, options.Now}).advance

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/footprint"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/slice"
 )
 
 // MaxDecoded is the memory that the manifests and schemas of an Application may take when they are decoded, in bytes.
@@ -40,6 +41,20 @@ func TooLargeProblem(app *v1alpha1.Application, maxDecoded int) *Problem {
 		return tooLarge("spec.manifest and spec.observerSchema need", &footprint.Excess{Number: (decoded-1)>>20 + 1, Limit: maxDecoded >> 20, Unit: "MiB of memory"})
 	}
 	return nil
+}
+
+// DecodedBytes returns the memory that the manifests and schemas of an Application take when they are decoded. With
+// slices, it returns MaxDecoded, because their content is not known.
+func DecodedBytes(app *v1alpha1.Application) (bytes int) {
+	if len(app.Status.RecordSlices) > 0 || slice.InSpec(&app.Spec) {
+		return MaxDecoded
+	}
+	for _, items := range [][]runtime.RawExtension{app.Spec.Manifest, app.Spec.ObserverSchema} {
+		for i := range items {
+			bytes += footprint.Estimate(items[i].Raw).Bytes
+		}
+	}
+	return bytes
 }
 
 func tooLarge(what string, excess *footprint.Excess) *Problem {

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -66,6 +65,11 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 	if unsupported := intent.UnsupportedProblem(app); unsupported != nil { // also of an Application that is being deleted
 		return r.reject(ctx, app, m, unsupported)
 	}
+	leave, err := r.Room.enter(ctx, app)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
 	app, err = sliceStore{r.Slices}.join(ctx, app)
 	if incomplete, ok := errors.AsType[*plan.Problem](err); ok {
 		return r.reject(ctx, app, m, incomplete)
@@ -73,7 +77,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 	if err != nil {
 		return Again(err)
 	}
-	if excess := intent.TooLargeProblem(app, cmp.Or(r.MaxDecoded, intent.MaxDecoded)); excess != nil {
+	if excess := r.Room.problem(app); excess != nil {
 		if app.DeletionTimestamp == nil {
 			return r.reject(ctx, app, m, excess)
 		}

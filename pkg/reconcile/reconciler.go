@@ -25,9 +25,8 @@ type Reconciler struct {
 	// MaxBytes is the size of an Application above which its record is stored in slices; 0: the maximum that
 	// the API server stores.
 	MaxBytes int
-	// MaxDecoded is the memory that the manifests and schemas of an Application may take when they are decoded, in
-	// bytes; 0: intent.MaxDecoded.
-	MaxDecoded int
+	// Room bounds the memory of manifests and schemas.
+	Room Room
 	// Target returns the cluster of an Application's objects, with the rights of its ServiceAccount.
 	Target func(app *v1alpha1.Application) (Target, error)
 	// Source returns the translation of an Application's template or archive; nil: there are none.
@@ -55,6 +54,28 @@ type Reconciler struct {
 	// InFlight is the number of parallel requests for one Application; 0: 16. With 1, all requests are sent
 	// on the caller's goroutine.
 	InFlight int
+}
+
+// Room bounds the memory of the manifests and schemas of Applications when they are decoded.
+type Room struct {
+	// Size is the most that one Application may take, in bytes; 0: intent.MaxDecoded.
+	Size int
+	// Enter waits until there is room for an Application that takes that many bytes; nil: there is always room. leave
+	// must be called at the end.
+	Enter func(ctx context.Context, namespace string, bytes int) (leave func(), err error)
+}
+
+// enter waits until there is room for an Application.
+func (r Room) enter(ctx context.Context, app *v1alpha1.Application) (leave func(), err error) {
+	if r.Enter == nil {
+		return func() {}, nil
+	}
+	return r.Enter(ctx, app.Namespace, intent.DecodedBytes(app))
+}
+
+// problem returns the Problem of an Application that takes too much memory, or nil.
+func (r Room) problem(app *v1alpha1.Application) *plan.Problem {
+	return intent.TooLargeProblem(app, cmp.Or(r.Size, intent.MaxDecoded))
 }
 
 // Source is the translation of a template.
