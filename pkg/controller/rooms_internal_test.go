@@ -45,7 +45,7 @@ func TestLargeApplicationsTakeTurns(t *testing.T) {
 		next()
 		assert.Empty(t, r.of)
 		whole, waited := enter("d", 100)
-		assert.Zero(t, waited, "all room was given back")
+		assert.Zero(t, waited, "all room is free again")
 		whole()
 	})
 }
