@@ -32,54 +32,65 @@ type Size struct {
 }
 
 // Estimate scans JSON without an allocation. The JSON can be invalid: it is judged by the decoder.
-func Estimate(text []byte) (size Size) {
-	var isMap [MaxDepth + 2]bool
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
+func Estimate(text []byte) Size {
+	var s scan
+	for i := 0; i < len(text) && s.depth <= MaxDepth; i++ {
+		switch text[i] {
 		case '{', '[':
-			if depth++; depth > size.Depth {
-				size.Depth = depth
-			}
-			if depth > MaxDepth {
-				return size
-			}
-			isMap[depth] = c == '{'
-			empty := i+1 < len(text) && text[i+1] == c+2 // the closing character
-			switch {
-			case c == '{' && empty:
-				size.Bytes += mapBytes
-			case c == '{':
-				size.Bytes += mapBytes + groupBytes
-			default:
-				size.Bytes += listBytes + elementBytes
-				if depth == 1 && !empty {
-					size.Elements = 1
-				}
-			}
+			s.open(text[i:])
 		case '}', ']':
-			depth = max(depth-1, 0)
+			s.depth = max(s.depth-1, 0)
 		case ':':
-			size.Bytes += keyBytes
+			s.Bytes += keyBytes
 		case ',':
-			if !isMap[depth] {
-				size.Bytes += elementBytes
-				if depth == 1 {
-					size.Elements++
-				}
+			if !s.isMap[s.depth] {
+				s.element()
 			}
 		case '"':
 			n := stringEnd(text[i+1:])
-			size.Bytes += stringBytes + n
+			s.Bytes += stringBytes + n
 			i += 1 + n
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			size.Bytes += numberBytes
-			for i+1 < len(text) && isNumber(text[i+1]) {
-				i++
-			}
+			s.Bytes += numberBytes
+			i += numberEnd(text[i+1:])
 		}
 	}
-	return size
+	return s.Size
+}
+
+// scan is the state of a scan: the number of open maps and lists, and which of them are maps.
+type scan struct {
+	Size
+
+	depth int
+	isMap [MaxDepth + 2]bool
+}
+
+// open begins the map or list at the start of a text.
+func (s *scan) open(text []byte) {
+	s.depth++
+	s.Depth = max(s.Depth, s.depth)
+	s.isMap[s.depth] = text[0] == '{'
+	isEmpty := len(text) > 1 && text[1] == text[0]+2 // the closing character
+	switch {
+	case s.isMap[s.depth] && isEmpty:
+		s.Bytes += mapBytes
+	case s.isMap[s.depth]:
+		s.Bytes += mapBytes + groupBytes
+	case isEmpty:
+		s.Bytes += listBytes
+	default:
+		s.Bytes += listBytes
+		s.element()
+	}
+}
+
+// element adds an element of the innermost list.
+func (s *scan) element() {
+	s.Bytes += elementBytes
+	if s.depth == 1 {
+		s.Elements++
+	}
 }
 
 // stringEnd returns the length of a string up to its closing quotation mark, or to the end of the text.
@@ -100,8 +111,14 @@ func stringEnd(text []byte) int {
 	}
 }
 
-func isNumber(c byte) bool {
-	return c >= '0' && c <= '9' || c == '.' || c == '+' || c == '-' || c == 'e' || c == 'E'
+// numberEnd returns the length of the rest of a number.
+func numberEnd(text []byte) int {
+	for i, c := range text {
+		if (c < '0' || c > '9') && c != '.' && c != '+' && c != '-' && c != 'e' && c != 'E' {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // Excess is the error for something that exceeds a limit.

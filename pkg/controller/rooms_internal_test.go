@@ -36,10 +36,7 @@ func TestLargeApplicationsTakeTurns(t *testing.T) {
 		defer cancel()
 		_, err := r.enter(ctx, "a", 50<<20)
 		require.ErrorIs(t, err, context.DeadlineExceeded, "the same namespace waits")
-		go func() {
-			time.Sleep(time.Minute)
-			hanging()
-		}()
+		time.AfterFunc(time.Minute, hanging)
 		next, waited := enter("a", 50)
 		assert.Equal(t, time.Minute, waited)
 		next()

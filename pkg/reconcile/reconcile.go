@@ -62,28 +62,17 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 	if err != nil {
 		return Again(err)
 	}
-	if unsupported := intent.UnsupportedProblem(app); unsupported != nil { // also of an Application that is being deleted
-		return r.reject(ctx, app, m, unsupported)
-	}
 	leave, err := r.Room.enter(ctx, app)
 	if err != nil {
 		return 0, err
 	}
 	defer leave()
-	app, err = sliceStore{r.Slices}.join(ctx, app)
-	if incomplete, ok := errors.AsType[*plan.Problem](err); ok {
-		return r.reject(ctx, app, m, incomplete)
+	app, err = r.whole(ctx, app)
+	if problem, ok := errors.AsType[*plan.Problem](err); ok {
+		return r.reject(ctx, app, m, problem)
 	}
 	if err != nil {
 		return Again(err)
-	}
-	if excess := r.Room.problem(app); excess != nil {
-		if app.DeletionTimestamp == nil {
-			return r.reject(ctx, app, m, excess)
-		}
-		rest := *app // the inventory is sufficient for its deletion
-		rest.Spec.Manifest, rest.Spec.ObserverSchema = nil, nil
-		app = &rest
 	}
 	// Only the joined status has all contests.
 	m.restoreContests(app, r.Now())
@@ -123,6 +112,29 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 		after = MinWait(after, problem.RetryAfter)
 	}
 	return after, nil
+}
+
+// whole returns an Application that can be read: it is joined with its slices, as far as possible. The error is a
+// *plan.Problem if the Application must not be read any further. One that takes too much memory has no manifests while
+// it is deleted, because the inventory is sufficient.
+func (r *Reconciler) whole(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+	if unsupported := intent.UnsupportedProblem(app); unsupported != nil { // also of an Application that is being deleted
+		return app, unsupported
+	}
+	app, err := sliceStore{r.Slices}.join(ctx, app)
+	if err != nil {
+		return app, err
+	}
+	excess := r.Room.problem(app)
+	switch {
+	case excess == nil:
+		return app, nil
+	case app.DeletionTimestamp == nil:
+		return app, excess
+	}
+	rest := *app
+	rest.Spec.Manifest, rest.Spec.ObserverSchema = nil, nil
+	return &rest, nil
 }
 
 // execute executes a plan and reports the result. If one of the writes before act fails, it returns without a write

@@ -146,7 +146,8 @@ func UnpackList(record []byte, most int) ([]runtime.RawExtension, error) {
 		return nil, &footprint.Excess{Number: n, Unit: "elements", Limit: most}
 	}
 	var items []runtime.RawExtension
-	return items, json.Unmarshal(raw, &items)
+	err = json.Unmarshal(raw, &items)
+	return items, err
 }
 
 // RawSize returns the length of lists in JSON, without their brackets.
