@@ -173,7 +173,7 @@ func TestReplicasAreOnDifferentNodes(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
 	get := func(what, template string) string {
-		output, _ := c.Kubectl(t.Context(), "", "get", what, "--namespace="+deploy.Namespace, "--output=jsonpath="+template)
+		output, _ := c.Kubectl(t.Context(), "", "get", what, "--all-namespaces", "--output=jsonpath="+template)
 		return output // after an error, the test asks again
 	}
 	require.Eventually(t, func() bool {
@@ -181,6 +181,10 @@ func TestReplicasAreOnDifferentNodes(t *testing.T) {
 	}, 2*time.Minute, 100*time.Millisecond, "a node without taints")
 	kubectl(t, c, `{apiVersion: v1, kind: Node, metadata: {name: lost, labels: {kubernetes.io/hostname: lost}},
 		spec: {taints: [{key: example.com/unreachable, effect: NoSchedule}]}}`, "create", "--filename=-")
+	installed.Eventually(t, c, "run", "probe", "--image=probe", "--namespace=default", `--overrides={"spec": {"nodeSelector": {"kubernetes.io/hostname": "lost"}}}`)
+	require.Eventually(t, func() bool {
+		return strings.Contains(get("pods", "{.items[*].status.conditions[*].message}"), "untolerated taint")
+	}, 2*time.Minute, 100*time.Millisecond, "the scheduler knows the node")
 	kubectl(t, c, build(t, "ha"), "apply", "--server-side", "--filename=-")
 	require.Eventually(t, func() bool {
 		nodes := get("pods", `{range .items[*]}node {.spec.nodeName}: {.status.conditions[?(@.type=="PodScheduled")].message}{end}`)
