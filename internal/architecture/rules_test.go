@@ -6,7 +6,7 @@ const module = "holdfast.dev/holdfast"
 // layers are the packages of the product, bottom layer first, including everything below their directories.
 // A package can import packages in lower layers and in its own directory, but no others in its layer.
 var layers = [][]string{
-	{"internal/compress"},
+	{"internal/compress", "internal/footprint"},
 	{"pkg/api", "internal/version", "internal/suggest", "internal/truncate"},
 	{"pkg/kinds", "pkg/manifest", "pkg/expression"},
 	{"pkg/observer", "pkg/slice"},
@@ -25,7 +25,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and never act.
 var pure = []string{
-	"internal/compress", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
+	"internal/compress", "internal/footprint", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
 	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/record", "pkg/health", "pkg/plan",
 }
 

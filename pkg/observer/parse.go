@@ -101,7 +101,7 @@ func nameOf(raw map[string]any) string {
 	return shorten(strings.TrimSpace(kind + " " + manifest.NestedString(raw, "metadata", "name")))
 }
 
-// fault adds a validation error. A nil path is the whole schema.
+// fault adds a validation error, up to those that are reported. A nil path is the whole schema.
 func (p *parser) fault(path *Path, format string, args ...any) {
 	if len(p.faults) > manifest.MaxFaults {
 		return

@@ -67,7 +67,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 		return 0, err
 	}
 	defer leave()
-	app, err = r.whole(ctx, app)
+	app, err = r.Room.join(ctx, app, sliceStore{r.Slices})
 	if problem, ok := errors.AsType[*plan.Problem](err); ok {
 		return r.reject(ctx, app, m, problem)
 	}
@@ -114,18 +114,18 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 	return after, nil
 }
 
-// whole returns an Application that can be read: it is joined with its slices, as far as possible. The error is a
+// join returns an Application that can be read: it is joined with its slices, as far as possible. The error is a
 // *plan.Problem if the Application must not be read any further. One that takes too much memory has no manifests while
 // it is deleted, because the inventory is sufficient.
-func (r *Reconciler) whole(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+func (r Room) join(ctx context.Context, app *v1alpha1.Application, s sliceStore) (*v1alpha1.Application, error) {
 	if unsupported := intent.UnsupportedProblem(app); unsupported != nil { // also of an Application that is being deleted
 		return app, unsupported
 	}
-	app, err := sliceStore{r.Slices}.join(ctx, app)
+	app, err := s.join(ctx, app)
 	if err != nil {
 		return app, err
 	}
-	excess := r.Room.problem(app)
+	excess := r.problem(app)
 	switch {
 	case excess == nil:
 		return app, nil

@@ -31,7 +31,7 @@ func (l *largest) add(name string, n int) {
 
 // The bounds of the measures. A bound is raised only in a commit of its own, with the reason.
 const (
-	maxRelated    = 154
+	maxRelated    = 156
 	maxOwnFields  = 15
 	maxOwnMethods = 25
 	minComments   = 0.25
@@ -47,7 +47,7 @@ type area struct {
 
 // areas are the parts of pkg that must not grow. A package that is cut out of another one joins its area.
 var areas = []area{
-	{"engine", 17560, []string{"claim", "delta", "health", "intent", "observer", "plan", "record", "writer"}},
+	{"engine", 17650, []string{"claim", "delta", "health", "intent", "observer", "plan", "record", "writer"}},
 	{"CLI", 15900, []string{"cli"}},
 }
 
