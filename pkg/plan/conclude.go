@@ -150,7 +150,7 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	statusWriter{c}.record(res, o)
 	statusWriter{c}.inventory(res, before, o)
 	historyWriter{c}.added(res, before, o)
-	if before == nil && res.heldBefore() {
+	if before == nil && wasHeldBefore(res) {
 		c.lost = append(c.lost, res.object.ID.String())
 	}
 	if o.live != nil {

@@ -104,9 +104,9 @@ func (c eventWriter) lostEvent() []string {
 	return []string{"the status does not list objects that this Application held before, so their original values are lost and are not restored: " + intent.FirstNames(c.lost)}
 }
 
-// heldBefore reports whether the Application held fields of an existing object before this plan, according to the
+// wasHeldBefore reports whether the Application held fields of an existing object before this plan, according to the
 // tracking metadata of the object.
-func (res *resource) heldBefore() bool {
+func wasHeldBefore(res *resource) bool {
 	switch {
 	case res.live == nil || !res.policy.Existed || !res.policy.Writes:
 		return false
