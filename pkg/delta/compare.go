@@ -129,8 +129,11 @@ func (c *comparer) compareUnnamed(s cursor, name string, before, want map[string
 		ruleComparer{c}.removeAbsent(at, Unwanted)
 	case slices.Contains(c.in.Conflicting, at.path.String()) && !c.claimed(at.path):
 		ruleComparer{c}.removeAbsent(at, Conflicting)
-	case !c.in.Prune || !was || still:
+	case !c.in.Prune || !was:
 		c.free(at)
+	case still:
+		at.previous = before[name]
+		remover{c}.drop(at, want[name])
 	default:
 		at.previous = before[name]
 		remover{c}.remove(at)

@@ -65,6 +65,10 @@ type Limits struct {
 	// Foreign reports whether another client wrote at or below a path of the live object. If it is nil, every
 	// value of unknown origin is assumed to be written by another client.
 	Foreign func(path *observer.Path) bool
+	// Owned reports whether a value of Previous belongs to the Application; unchanged is true if it is still the live
+	// one. See writer.OwnedBy. If it is nil, all do, unless the object Existed before the Application.
+	Owned   func(path *observer.Path, unchanged bool) bool
+	Existed bool
 }
 
 // comparer walks the schema, the desired state and the live object together.

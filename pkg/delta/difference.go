@@ -154,6 +154,8 @@ type Comparison struct {
 	AcceptedUsed map[string]bool
 	// Found has the accepted forms that were found without a write: see Input.Begins.
 	Found Accepted
+	// Left has the dropped values that stay, because they are not the Application's: another client wrote them.
+	Left []*observer.Path
 	// NeedsManagedFields is true if a value of unknown origin was attributed to another client, and was kept
 	// when the field around it was removed.
 	NeedsManagedFields bool
@@ -163,7 +165,7 @@ type Comparison struct {
 
 // IsInPlace reports whether there is nothing to correct, to report or to record.
 func (c Comparison) IsInPlace() bool {
-	return len(c.Differences)+len(c.Warnings)+len(c.TooShort)+len(c.Outside)+len(c.Reported)+len(c.AcceptedUsed)+len(c.Found) == 0 && !c.NeedsManagedFields
+	return len(c.Differences)+len(c.Warnings)+len(c.TooShort)+len(c.Outside)+len(c.Reported)+len(c.AcceptedUsed)+len(c.Found)+len(c.Left) == 0 && !c.NeedsManagedFields
 }
 
 // Correctable reports whether any difference is not deferred.

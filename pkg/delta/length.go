@@ -75,13 +75,21 @@ func (c lengthControl) dropped(l *listCursor) []int {
 	switch {
 	case len(l.free) == 0: // usually, so that nothing more is computed
 		return nil
-	case c.in.Prune:
-		return c.prunable(l)
-	case !l.list.Open || c.in.Dropped == nil:
+	case !c.in.Prune && (!l.list.Open || c.in.Dropped == nil):
 		return nil
 	}
 	was, labels := l.list.Origins(l.t, l.beforeList, l.liveList), l.list.Labels(l.t, l.beforeList)
-	return slices.DeleteFunc(c.prunable(l), func(k int) bool { return was[k] < 0 || !c.in.Dropped(l.path.Element(labels[was[k]], k)) })
+	return slices.DeleteFunc(c.prunable(l), func(k int) bool {
+		if was[k] < 0 || !c.in.Prune && !c.in.Dropped(l.path.Element(labels[was[k]], k)) {
+			return true
+		}
+		at := cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.LiveLabel(k), k), live: NewValue(l.liveList[k]), previous: l.beforeList[was[k]]}
+		owns := remover(c).ownsElement(at)
+		if !owns {
+			remover(c).reportLeft(at.path)
+		}
+		return !owns
+	})
 }
 
 // replaced returns the live elements that the manifest replaced. It omits elements whose keys another client

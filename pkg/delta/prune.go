@@ -7,8 +7,62 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// remove removes the value that the Application wrote at a path. If another client wrote inside the value, it
-// removes only the parts that the Application wrote. It keeps claimed fields.
+// drop removes the parts of a value that the previous state has and the desired state does not. The schema does not name
+// the value, although the manifest still has it: some of its fields are free.
+func (c remover) drop(s cursor, want any) {
+	before, wasMap := s.previous.(map[string]any)
+	wantMap, wantsMap := want.(map[string]any)
+	live, isMap := s.live.Any.(map[string]any)
+	beforeList, wasList := s.previous.([]any)
+	wantList, wantsList := want.([]any)
+	liveList, isList := s.live.Any.([]any)
+	switch {
+	case wasMap && wantsMap && isMap && !s.t.IsOneValue():
+		names := slices.Sorted(maps.Keys(before))
+		if c.visit != nil {
+			written, _ := s.written.Any.(map[string]any)
+			names = unionOf(live, written)
+		}
+		for _, name := range names {
+			at := s.freeField(name)
+			var had, wanted bool
+			at.previous, had = before[name]
+			_, wanted = wantMap[name]
+			switch {
+			case !had || !at.live.Set:
+				c.free(at)
+			case wanted:
+				c.drop(at, wantMap[name])
+			default:
+				c.remove(at)
+			}
+		}
+	case wasList && wantsList && isList && new(observer.List).ByIdentity(s.t):
+		c.dropElements(s, beforeList, wantList, liveList)
+	default:
+		c.free(s)
+	}
+}
+
+// dropElements is drop for a list whose elements have keys or are their own keys.
+func (c remover) dropElements(s cursor, before, want, live []any) {
+	list := new(observer.List)
+	labels, wanted := list.Labels(s.t, live), list.Identities(s.t, live, want)
+	for k, was := range slices.Backward(list.Origins(s.t, before, live)) {
+		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(live[k])}
+		switch at.previous = Item(before, was).Any; {
+		case was < 0:
+			c.free(at)
+		case wanted[k] >= 0:
+			c.drop(at, want[wanted[k]])
+		default:
+			c.removeElement(s, at)
+		}
+	}
+}
+
+// remove removes the value that the Application wrote at a path. If the value has parts that are not the
+// Application's, it removes only the others. It keeps claimed fields.
 // Source: docs/semantics.md, "Removing and releasing".
 func (c remover) remove(s cursor) {
 	claimed := c.claimed(s.path)
@@ -33,9 +87,14 @@ func (c remover) remove(s cursor) {
 		c.removeElements(s, beforeList, liveList)
 		return
 	}
-	// A single value, or a value of another type than before.
-	if claimed {
+	// A single value, an empty one, or a value of another type than before.
+	isWhole := !wasMap && !wasList || !isMap && !isList || isMap && len(live) == 0 || isList && len(liveList) == 0
+	switch {
+	case claimed:
 		c.free(s)
+		return
+	case isWhole && !c.isOurs(s):
+		c.leave(s)
 		return
 	}
 	d := removal(s, Removed)
@@ -66,60 +125,113 @@ func (c remover) emptied(s cursor, before, live []any) {
 
 // removeElements removes the Application's elements of a list, and keeps all others.
 func (c remover) removeElements(s cursor, before, live []any) {
-	mine, labels := findOwn(s, before, live), new(observer.List).Labels(s.t, live)
-	for k, element := range slices.Backward(live) { // the last one first, so that indices remain valid
-		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(element)}
-		if !mine[k] || c.claimed(at.path) {
+	labels := new(observer.List).Labels(s.t, live)
+	for k, was := range slices.Backward(findOwn(s, before, live)) { // the last one first, so that indices remain valid
+		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(live[k]), previous: Item(before, was).Any}
+		if was < 0 {
 			c.free(at)
 			continue
 		}
-		d := c.add(at.path, Difference{
-			Reason: Removed, Live: at.live, was: &previous{s.path, s.previous},
-			ops: []Op{{Op: "remove", Path: at.path.Pointer()}},
-			// Elements may have no keys to test, so only the version proves that the index is still right.
-			guards: s.guards(), structural: true, versioned: true,
-		})
-		c.visitField(at, StateRemoved, d)
+		c.removeElement(s, at)
 	}
 }
 
-// findOwn reports for each live element whether the previous manifest had it. It finds an element without keys by its
-// value, or else at its index, because the API server may have added elements to a list in it.
-func findOwn(s cursor, before, live []any) []bool {
+// removeElement removes an element of a list, unless a part of it is not the Application's. Without the others, such an
+// element would be another one, or invalid.
+func (c remover) removeElement(list, at cursor) {
+	switch {
+	case c.claimed(at.path):
+		c.free(at)
+		return
+	case !c.ownsElement(at):
+		c.leave(at)
+		return
+	}
+	d := c.add(at.path, Difference{
+		Reason: Removed, Live: at.live, was: &previous{list.path, list.previous},
+		ops: []Op{{Op: "remove", Path: at.path.Pointer()}},
+		// Elements may have no keys to test, so only the version proves that the index is still right.
+		guards: list.guards(), structural: true, versioned: true,
+	})
+	c.visitField(at, StateRemoved, d)
+}
+
+// findOwn returns for each live element the index of the previous element, or -1. It finds an element without keys by
+// its value, or else at its index, because the API server may have added elements to a list in it.
+func findOwn(s cursor, before, live []any) []int {
 	list := &observer.List{}
 	list.ByValue = !list.ByIdentity(s.t)
-	mine, origins := make([]bool, len(live)), list.Origins(s.t, before, live)
+	origins := list.Origins(s.t, before, live)
+	own := slices.Clone(origins)
 	// A previous element that is found by its value is not matched at its index, too.
 	for k, origin := range origins {
-		mine[k] = origin >= 0 || list.ByValue && k < len(before) && !slices.Contains(origins, k) && observer.Covers(live[k], before[k])
+		if origin < 0 && list.ByValue && k < len(before) && !slices.Contains(origins, k) && observer.Covers(live[k], before[k]) {
+			own[k] = k
+		}
 	}
-	return mine
+	return own
 }
 
-// hasOtherWriters reports whether the live value has parts that another client wrote and the Application did
-// not. It ignores scalars that another client has changed: a field that left the manifest is removed in any case.
+// hasOtherWriters reports whether a part of the live value is not the Application's: the previous state does not have it
+// and another client wrote it, or it does not belong to the Application any more.
 func (c remover) hasOtherWriters(s cursor) bool {
-	switch live := s.live.Any.(type) {
-	case map[string]any:
-		before, _ := s.previous.(map[string]any)
+	live, isMap := s.live.Any.(map[string]any)
+	liveList, isList := s.live.Any.([]any)
+	before, wasMap := s.previous.(map[string]any)
+	beforeList, wasList := s.previous.([]any)
+	switch {
+	case isMap && wasMap && len(live) > 0:
 		for name, now := range live {
-			// A field that the Application did not write counts only if another client wrote it, and not the API server.
+			// Defaults of the API server go along.
 			was, had := before[name]
 			path := s.path.Field(name)
 			if !had && c.wroteAt(path) || had && c.hasOtherWriters(cursor{t: s.t.Field(name), path: path, live: NewValue(now), previous: was}) {
 				return true
 			}
 		}
-	case []any:
-		before, _ := s.previous.([]any)
-		labels := new(observer.List).Labels(s.t, live)
-		for k, mine := range findOwn(s, before, live) {
-			if !mine && c.wroteAt(s.path.Element(labels[k], k)) {
+		return false
+	case isList && wasList && len(liveList) > 0:
+		labels := new(observer.List).Labels(s.t, liveList)
+		for k, was := range findOwn(s, beforeList, liveList) {
+			at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(liveList[k]), previous: Item(beforeList, was).Any}
+			if was < 0 && c.wroteAt(at.path) || was >= 0 && c.hasOtherWriters(at) {
 				return true
 			}
 		}
+		return false
 	}
-	return false
+	return !c.isOurs(s)
+}
+
+// ownsElement reports whether all of a list element belongs to the Application, or may: then a read shows it.
+func (c remover) ownsElement(s cursor) bool {
+	if c.in.Owned == nil {
+		c.out.NeedsManagedFields = true
+		return !c.in.Existed
+	}
+	return !c.hasOtherWriters(s)
+}
+
+// isOurs reports whether a single value that the previous state has still belongs to the Application: see Limits.Owned.
+func (c remover) isOurs(s cursor) bool {
+	if c.in.Owned == nil {
+		c.out.NeedsManagedFields = true
+		return !c.in.Existed
+	}
+	return c.in.Owned(s.path, observer.Same(s.t, s.previous, s.live.Any))
+}
+
+// leave keeps a dropped value that is not the Application's, and reports it.
+func (c remover) leave(s cursor) {
+	c.reportLeft(s.path)
+	c.free(s)
+}
+
+// reportLeft reports a dropped value that stays, as soon as its writers are known.
+func (c remover) reportLeft(path *observer.Path) {
+	if c.in.Owned != nil {
+		c.out.Left = append(c.out.Left, path)
+	}
 }
 
 // wroteAt reports whether another client wrote at or below a path. If the object has no managedFields, it assumes so,

@@ -53,6 +53,7 @@ func (e *Schema) ForManifest(object manifest.Object) *Schema {
 //	observed    observed    is in the result, and is removed from the live object
 //	observed    free        is not, and keeps its live value
 //	free        any         is not
+//	learned     any         is not, and keeps its live value
 func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any) map[string]any {
 	// The usual case: nothing has to be copied.
 	if e.fields == nil && before.Root.observesAll(previous) {
@@ -68,10 +69,29 @@ func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any
 	return m
 }
 
+// KeepLearned marks the leaves that are learned in another schema of the same resource, whose lists begin with the same
+// elements. It changes the schema, which must not share its nodes.
+func (e *Schema) KeepLearned(other *Schema) { e.Root = keepLearned(e.Root, other.Root) }
+
+func keepLearned(node, other *Node) *Node {
+	switch {
+	case node == nil || other == nil:
+	case other.Learned:
+		return other
+	case node.Shape == Map && other.Shape == Map:
+		return node.withFields(func(f Field) *Node { return keepLearned(f.Node, other.Field(f.Name)) })
+	case node.Shape == Sequence && other.Shape == Sequence:
+		for i := range min(len(node.List.Elements), len(other.List.Elements)) {
+			node.List.Elements[i] = keepLearned(node.List.Elements[i], other.List.Elements[i])
+		}
+	}
+	return node
+}
+
 // observesAll reports whether a node observes all of a value, except for fields that identify an object. It is a
 // shortcut for Recorded, which would return the same value as a copy.
 func (n *Node) observesAll(value any) bool {
-	if n.Rule.releases() {
+	if n.Rule.releases() || n.Learned {
 		return false
 	}
 	switch v := value.(type) {
@@ -122,7 +142,7 @@ func (n *Node) element(i int) *Node {
 // shares single values with value, but no maps or lists. An empty map or list remains, because it can be a field of its
 // own.
 func observedByBoth(a, b *Node, t *kinds.Node, value any) (any, bool) {
-	if a == nil || b == nil || a.Rule.releases() || b.Rule.releases() {
+	if a == nil || b == nil || a.Rule.releases() || b.Rule.releases() || a.Learned {
 		return nil, false
 	}
 	switch v := value.(type) {

@@ -354,7 +354,7 @@ func (c *fieldCompiler) applyField(node **Node, p cursor) {
 	case c.rule.said != nil:
 		c.endRuled(node, p)
 	case !p.set:
-		*node = &Node{Shape: Leaf}
+		*node = &Node{Shape: Leaf, Learned: true}
 		c.learns = append(c.learns, p.path)
 	case p.path.Parent() == nil && p.path.Name() == "metadata":
 		*node = defaultMetadata(p.value)

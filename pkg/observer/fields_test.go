@@ -77,14 +77,14 @@ func TestCompileFields(t *testing.T) {
 		{"a list, to which others can add", []string{"metadata.finalizers"}, nil,
 			"metadata: {finalizers: [observed, observed, {observer_schema_list_min_length: 2, observer_schema_list_max_length: 0}]}"},
 		{"keys in brackets and in quotes", []string{"metadata.labels[team]", "metadata.labels['app.kubernetes.io/name']", `metadata.labels["other"]`}, nil,
-			"metadata: {labels: {team: observed, app.kubernetes.io/name: observed, other: observed}}"},
+			"metadata: {labels: {team: observed, app.kubernetes.io/name: observed, other: learned}}"},
 		{"keys with a wildcard", []string{"metadata.annotations[*.cattle.io/*]"}, nil, "metadata: {annotations: {field.cattle.io/description: observed}}"},
 		{"a wildcard without a match", []string{"metadata.annotations[*.io/y]"}, nil, "{}"},
-		{"quotes make a wildcard a key", []string{"metadata.annotations['*']"}, nil, `metadata: {annotations: {"*": observed}}`},
+		{"quotes make a wildcard a key", []string{"metadata.annotations['*']"}, nil, `metadata: {annotations: {"*": learned}}`},
 		{"a map of the manifest, leaf by leaf", []string{"spec.template.metadata"}, nil, "spec: {template: {metadata: {labels: {app: observed}}}}"},
 		{"a selector is one value", []string{"spec.selector"}, nil, "spec: {selector: observed}"},
 		{"but a key of it may be held", []string{"spec.selector.matchLabels.app"}, nil, "spec: {selector: {matchLabels: {app: observed}}}"},
-		{"a field that is not in the manifest is learned", []string{"spec.strategy", "spec.paused"}, nil, "spec: {strategy: observed, paused: observed}"},
+		{"a field that is not in the manifest is learned", []string{"spec.strategy", "spec.paused"}, nil, "spec: {strategy: learned, paused: learned}"},
 		{"nothing", []string{}, nil, "{}"},
 		{"a held field with a free part", []string{"spec.template.metadata", "spec.replicas"}, []string{"spec.template.metadata.labels.app"}, "spec: {replicas: observed}"},
 		{"held within what is free", []string{"spec.template.spec.containers[*]", "spec.template.spec.containers[0].args[0]"}, []string{"spec.template.spec.containers[*].args", "spec.template.spec.containers[name=side]"},
@@ -262,7 +262,7 @@ func TestPathsOfUnknownKinds(t *testing.T) {
 	const song = "{apiVersion: example.com/v1, kind: Song, metadata: {name: a}, spec: {rythms: [bubam, badum], map: {k: v}}}"
 	for path, want := range map[string]string{
 		"spec.rythms[1]": "spec: {rythms: [{}, observed, " + open + "]}", "spec.map[k]": "spec: {map: {k: observed}}",
-		"spec.other": "spec: {other: observed}", "spec.other['a/b']": "spec: {other: {a/b: observed}}", "spec.rythms[=bubam]": "spec: {rythms: [observed, " + open + "]}",
+		"spec.other": "spec: {other: learned}", "spec.other['a/b']": "spec: {other: {a/b: learned}}", "spec.rythms[=bubam]": "spec: {rythms: [observed, " + open + "]}",
 		"spec.other[*]": "{}",
 	} {
 		c := compile(t, song, []string{path}, nil)

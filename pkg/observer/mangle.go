@@ -12,7 +12,7 @@ import (
 // binding as the manifest.
 // Source: docs/semantics.md, "Desired state".
 func (e *Schema) WithHookChanges(before, after manifest.Object) *Schema {
-	if e.Default || e.Follows {
+	if e.FollowsManifest() {
 		return e.ForManifest(after)
 	}
 	grown := e.Copy()

@@ -24,6 +24,9 @@ const (
 // is never a valid value of a schema in another sense, because a schema has no values.
 const LeafText = "observed"
 
+// learnedText is a leaf in a status whose value was learned: see Node.Learned.
+const learnedText = "learned"
+
 // ByValueText, in place of the list-map keys, declares that each element of a list is found by its value at any
 // index. An element that is a map is found by all its fields.
 const ByValueText = "value"
@@ -44,7 +47,7 @@ const (
 // copied it.
 //
 //	Shape       fields that can be set
-//	Leaf        Rule or Quantity
+//	Leaf        Rule, Quantity or Learned
 //	Map         Fields, Keys
 //	Sequence    List, Keys
 type Node struct {
@@ -54,6 +57,9 @@ type Node struct {
 	Rule   *Rule   // of a Leaf; nil if it is held to one value
 	// Quantity is true for a Leaf that holds an amount, in any notation.
 	Quantity bool
+	// Learned is true for a Leaf that spec.fields names and the manifest does not set. Its value is not the
+	// Application's, so it stays when the path leaves spec.fields.
+	Learned bool
 	Keys     *Keys // of a Map or Sequence; nil if other clients can add keys or elements to it
 }
 
@@ -153,6 +159,8 @@ func (n *Node) raw() any {
 		return n.Rule.raw()
 	case n.Quantity:
 		return map[string]any{KeyType: quantityText}
+	case n.Learned:
+		return learnedText
 	}
 	return LeafText
 }

@@ -197,6 +197,7 @@ func (p *parser) fields(path *Path, m map[string]any, depth int, isOther func(pa
 // or a map without leaves. depth counts the levels from the object.
 //
 //	observed              a leaf
+//	learned               a leaf, which is learned in a recorded schema: effective schemas can be copied
 //	null                  an error, and a leaf: files are read with ReplaceNulls
 //	{rule keys}           a leaf with a rule or a type, in a recorded schema
 //	{…}                   a map, or nil if it has keys and no leaf
@@ -223,8 +224,8 @@ func (p *parser) node(path *Path, raw any, depth int) *Node {
 	case []any:
 		return p.sequence(path, v, depth)
 	case string:
-		if v == LeafText {
-			return &Node{Shape: Leaf}
+		if v == LeafText || v == learnedText {
+			return &Node{Shape: Leaf, Learned: p.recorded && v == learnedText}
 		}
 	}
 	p.fault(path, "must be %q, not %s: a schema contains fields, but no values", LeafText, p.describe(raw))

@@ -39,7 +39,7 @@ func (n *Node) isOpenMap() bool { return n.Shape == Map && n.Keys == nil }
 // have.
 func skipNode(n *Node, w *manifest.RawText) bool {
 	switch {
-	case n.IsHeld() && !n.Quantity:
+	case n.IsHeld() && !n.Quantity && !n.Learned:
 		return w.SkipString(LeafText)
 	case n.isOpenMap():
 		return skipMap(n, w, 0, nil)

@@ -9,18 +9,19 @@ import "holdfast.dev/holdfast/pkg/kinds"
 // another client is still removed.
 // Source: docs/semantics.md, "Lists".
 func (e *Schema) RaiseSurplus(t *kinds.Node, desired, live map[string]any) bool {
-	return e.raises() && raise(e.Root, t, desired, live, false)
+	return e.FollowsManifest() && raise(e.Root, t, desired, live, false)
 }
 
 // FindSurplus does the same as RaiseSurplus for an object that may have lost elements of the manifest since
 // the write. It counts the live elements that match no schema element, so that a lost element does not
 // reduce the surplus.
 func (e *Schema) FindSurplus(t *kinds.Node, desired, live map[string]any) bool {
-	return e.raises() && raise(e.Root, t, desired, live, true)
+	return e.FollowsManifest() && raise(e.Root, t, desired, live, true)
 }
 
-// raises reports whether the maxima of the schema are the lengths of the manifest's own lists.
-func (e *Schema) raises() bool { return e.Default || e.Follows }
+// FollowsManifest reports whether the schema holds all fields that the manifest sets, except for those that spec.fields
+// frees. Fields that leave the manifest are then removed, and the maxima are the lengths of the manifest's own lists.
+func (e *Schema) FollowsManifest() bool { return e.Default || e.Follows }
 
 // raise raises the maxima at and below a node, and reports whether it raised any. It changes the lists of the schema,
 // which must be a copy: see Schema.Raisable. later is true for FindSurplus.
@@ -61,7 +62,7 @@ func raise(node *Node, t *kinds.Node, desired, live any, later bool) bool {
 // KeepSurplus copies the surplus of the previous default schema, so that server-added elements are kept
 // when the manifest's list changes. desired and previous are the states that the two schemas belong to.
 func (e *Schema) KeepSurplus(t *kinds.Node, desired map[string]any, before *Schema, previous map[string]any) {
-	if !e.raises() || before == nil || !before.raises() {
+	if !e.FollowsManifest() || before == nil || !before.FollowsManifest() {
 		return
 	}
 	eachPair(e.Root, before.Root, t, desired, previous, func(node, before *Node) {

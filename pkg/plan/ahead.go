@@ -55,8 +55,8 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 		if r := ahead[id]; ok && r != nil && i < len(status.MangledObserverSchema) {
 			more.Put(i, r)
 			if known := record.ByID(status.Resources)[id]; known != nil {
-				// Otherwise the next process would not read a default schema, and not remove its fields.
-				known.Schema = v1alpha1.SchemaDefault
+				// Otherwise the next process would not remove the fields of the schema.
+				known.Schema = schemaOrigin(r.Entry)
 			}
 		}
 	}
@@ -68,10 +68,10 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 func (res *resource) writeAheadRecord() *record.Record {
 	r := res.previous
 	// Under a user's schema, dropped fields are released and not removed. The next patch may add nothing.
-	if !res.change.Writes() || res.restoresFirst || !res.policy.MayRemove() || !res.entry.Default || !res.hasRecord() {
+	if !res.change.Writes() || res.restoresFirst || !res.policy.MayRemove() || !res.entry.FollowsManifest() || !res.hasRecord() {
 		return nil
 	}
-	if !r.Entry.Default { // the user's schema was removed: the Application may remove all fields that it holds from now on
+	if !r.Entry.FollowsManifest() { // the user's schema was removed: the Application may remove all fields that it holds from now on
 		return &record.Record{ID: r.ID, Desired: res.stored(), Entry: res.entry, Status: r.Status}
 	}
 	// Both states, because a crash can happen before or after the write.
@@ -84,6 +84,7 @@ func (res *resource) writeAheadRecord() *record.Record {
 	grown.Desired = desired.(map[string]any)
 	grown.Entry = res.entry.ForManifest(manifest.Object{ID: r.ID, APIVersion: manifest.NestedString(grown.Desired, "apiVersion"), Content: grown.Desired}).Typed(res.kind)
 	grown.Entry.KeepSurplus(res.kind, grown.Desired, r.Entry, r.Desired)
+	grown.Entry.KeepLearned(res.entry)
 	return &grown
 }
 

@@ -61,13 +61,15 @@ func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observ
 			Conflicting: p.in.Memory.conflicts[res.object.ID],
 			Refused:     func(path string) bool { return p.in.Memory.Rejections[Leaf{res.object.ID, path}] != nil },
 			Foreign:     writer.ForeignTo(p.in.Application, live),
+			Owned:       writer.OwnedBy(p.in.Application, live, !res.policy.Existed),
+			Existed:     res.policy.Existed,
 			// Neither the fields of other Applications nor those that the release decides are removed.
 			Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
 		},
 	}
 	in.Normal = p.normal(res, desired)
 	// A user's schema has the lists that the user wrote. The API server's additions to them are drift.
-	if res.entry.Default || res.entry.Follows {
+	if res.entry.FollowsManifest() {
 		in.Begins = res.beginsAt
 		if p.in.Application.UID == "" && res.previous == nil { // a file that was never submitted
 			in.Begins = func(_ *observer.Path, live, want any) bool { return observer.Completes(live, want) }
@@ -99,7 +101,7 @@ func (p comparer) addPrevious(in *delta.Input, res *resource) {
 	removes := res.policy.Removes && !p.restoresRemovedFields(res) && r.Entry != nil && p.wasApplied(res)
 	switch {
 	case !removes:
-	case res.entry.Default && r.Entry.Default:
+	case res.entry.FollowsManifest() && r.Entry.FollowsManifest():
 		in.Prune, in.Previous = true, res.entry.Recorded(res.kind, r.Entry, r.Desired)
 	case res.entry.FromFields():
 		in.Dropped = func(path *observer.Path) bool {

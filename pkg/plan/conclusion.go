@@ -58,7 +58,7 @@ type Event struct {
 	// Warning selects the type of the event, Warning or Normal.
 	Warning bool
 	// Reason is Created, Adopted, Held, Corrected, Deleted, Released, Changed for several
-	// of them, NotRestored, OriginalsLost, or a condition reason.
+	// of them, NotRestored, NotRemoved, OriginalsLost, or a condition reason.
 	Reason string
 	Note   string
 	// Redacted is the note without the values and writers of corrections. It is emitted if there are too many different
@@ -118,7 +118,8 @@ type findings struct {
 	notes          []string // further text for the event
 	// lost has the objects of other owners whose original values were in a status that is gone.
 	lost []string
-	// unrestored has the released fields that keep their live values although they should be restored.
+	// unrestored has the released fields that keep their live values although they should be restored, and the dropped
+	// ones that are not removed.
 	unrestored []UnrestoredField
 }
 

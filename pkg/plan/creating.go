@@ -130,7 +130,7 @@ func (p writeAhead) room() int {
 // the annotation already has. It returns nil if the Application has no fields to remove from the object.
 func (res *resource) creating() map[string]any {
 	switch {
-	case !res.entry.Default || res.policy.Adopts():
+	case !res.entry.FollowsManifest() || res.policy.Adopts():
 		return nil
 	case res.previous != nil && res.previous.Created:
 		union, _ := mergeFields(res.kind, res.previous.Desired, res.stored()) // the object may exist although no watch has delivered it yet

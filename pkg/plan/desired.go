@@ -167,6 +167,7 @@ func (p decider) correct(res *resource) {
 	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
 	released := delta.Comparison{Differences: releasePass(p).release(res, withdrawn.Correctable())}
 	res.compared = comparer(p).compare(res, res.live)
+	releasePass(p).reportLeft(res)
 	res.drift = res.compared.Differences
 	overlaps := func(d delta.Difference) bool { return res.hasDriftAt(d.Path) }
 	if withdrawn.Correctable() || released.Correctable() && (!res.prunes() || slices.ContainsFunc(released.Differences, overlaps)) {

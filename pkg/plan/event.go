@@ -43,7 +43,10 @@ func (c eventWriter) event() {
 		reason = OriginalsLost
 	}
 	if len(c.unrestored) > 0 {
-		reason = NotRestored
+		reason = NotRemoved
+		if slices.ContainsFunc(c.unrestored, func(u UnrestoredField) bool { return !u.IsDropped }) {
+			reason = NotRestored
+		}
 	}
 	if stuck != nil {
 		reason, more = stuck.Reason, append(more, stuck.Message)
@@ -79,16 +82,28 @@ func (c eventWriter) described(whole bool) (parts []string) {
 // restored, and why.
 const NotRestored = "NotRestored"
 
-// notRestoredEvent returns the text about released fields that were not restored; nil if there are none.
-func (c eventWriter) notRestoredEvent() []string {
-	if len(c.unrestored) == 0 {
-		return nil
+// NotRemoved is the reason of the event that lists fields that the manifest drops and that stay, because another client
+// wrote them.
+const NotRemoved = "NotRemoved"
+
+// notRestoredEvent returns the texts about released fields that were not restored, and dropped ones that were not
+// removed.
+func (c eventWriter) notRestoredEvent() (texts []string) {
+	for _, kind := range []struct {
+		isDropped bool
+		prefix    string
+	}{{false, "not restored: "}, {true, "not removed: "}} {
+		var stays []string
+		for _, u := range c.unrestored {
+			if u.IsDropped == kind.isDropped {
+				stays = append(stays, u.about())
+			}
+		}
+		if len(stays) > 0 {
+			texts = append(texts, kind.prefix+list(stays))
+		}
 	}
-	stays := make([]string, len(c.unrestored))
-	for i, u := range c.unrestored {
-		stays[i] = u.about()
-	}
-	return []string{"not restored: " + list(stays)}
+	return texts
 }
 
 // OriginalsLost is the reason of the event after a status was lost, for example restored from a backup without it. The

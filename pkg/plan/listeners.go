@@ -106,7 +106,7 @@ func visiblePart(item map[string]any) map[string]any {
 // longer add. They precede other corrections: see correct. With a default schema, they are removed like all
 // other fields that the manifest no longer has.
 func (p decider) withdrawn(res *resource) (fields []delta.Difference) {
-	if res.entry.Default || res.previous == nil {
+	if res.entry.FollowsManifest() || res.previous == nil {
 		return nil
 	}
 	for _, w := range hooks.Withdrawn(p.in.Application, res.object.ID, res.previous.Desired, res.desired, res.live) {

@@ -210,6 +210,18 @@ func (c *cellWorld) change(value any, fields ...string) {
 	c.written = map[manifest.ID]writer.Activity{c.id: {ManagedFields: managed, Events: 1, ChangedEntries: []int{0}, FirstSeen: c.now, ResourceVersion: version, Writes: 1, Write: version}}
 }
 
+// manages records in managedFields that the Application wrote fields of the spec.
+func (c *cellWorld) manages(fields ...string) {
+	spec := map[string]any{}
+	for _, field := range fields {
+		spec["f:"+field] = map[string]any{}
+	}
+	set(c.live[c.id], []any{map[string]any{
+		"manager": v1alpha1.FieldManagerOf(c.app.Namespace, c.app.Name), "operation": "Update", "apiVersion": c.apiVersion,
+		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": spec},
+	}}, "metadata", "managedFields")
+}
+
 func (c *cellWorld) value(fields ...string) any { return get(c.live[c.id], fields...) }
 
 // is checks a live value.
@@ -461,6 +473,7 @@ var features = []feature{
 	{name: "a field that leaves the manifest", none: map[relation]string{observed: "nothing was written, so there is nothing to remove"}, run: func(c *cellWorld) string {
 		c.given(foreign)
 		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "")
+		c.manages("replicas", "minReadySeconds")
 		c.hold("spec: {minReadySeconds: 1}", "")
 		switch c.relation {
 		case shared, selected:
@@ -731,6 +744,7 @@ var features = []feature{
 		c.hold("spec: {minReadySeconds: 1}", "")
 		c.want("spec: {minReadySeconds: 1, replicas: 2}", "")
 		c.die(true)
+		c.manages("replicas", "minReadySeconds")
 		c.hold("spec: {minReadySeconds: 1}", "")
 		switch c.relation {
 		case shared, selected:

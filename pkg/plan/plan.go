@@ -151,7 +151,8 @@ func (c Change) GVK() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(c.APIVersion, c.ID.Kind)
 }
 
-// Unrestored returns the released fields whose original values are not restored.
+// Unrestored returns the released fields whose original values are not restored, and the dropped ones that are not
+// removed.
 func (c Change) Unrestored() []UnrestoredField {
 	switch {
 	case c.resource != nil:
@@ -396,13 +397,21 @@ func (c Change) Verb() string {
 // again.
 func (res *resourceInput) leaf() Leaf { return Leaf{ID: res.object.ID} }
 
-// UnrestoredField is a released field that keeps its live value although its original value should be restored.
+// UnrestoredField is a released field that keeps its live value although its original value should be restored, or a
+// field that the manifest drops and that is not removed.
 type UnrestoredField struct {
 	ID manifest.ID
 	// Why completes the text "not restored: PATH of ID: WHY".
 	Path, Why string
+	// IsDropped is true for a field that the manifest drops: "not removed: PATH of ID: WHY".
+	IsDropped bool
 }
 
-func (u UnrestoredField) String() string { return "not restored: " + u.about() }
+func (u UnrestoredField) String() string {
+	if u.IsDropped {
+		return "not removed: " + u.about()
+	}
+	return "not restored: " + u.about()
+}
 
 func (u UnrestoredField) about() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.ID, u.Why) }

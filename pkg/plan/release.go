@@ -262,7 +262,7 @@ func (r *fieldReleaser) restoreRemoved(b v1alpha1.BaselineField, before delta.Va
 
 // keep leaves a field that should be restored, and records why.
 func (r *fieldReleaser) keep(path, why string) {
-	r.kept = append(r.kept, UnrestoredField{r.id, path, why})
+	r.kept = append(r.kept, UnrestoredField{ID: r.id, Path: path, Why: why})
 	r.keptPaths = append(r.keptPaths, path)
 }
 

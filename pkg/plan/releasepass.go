@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/claim"
@@ -75,6 +76,16 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 		res.warnings = append(res.warnings, stays.String())
 	}
 	return slices.Concat(letting.restored, letting.metadata)
+}
+
+// reportLeft reports the fields that the manifest drops and that stay, because they are not the Application's.
+func (p releasePass) reportLeft(res *resource) {
+	for _, path := range res.compared.Left {
+		author, _ := p.in.writersOf(res.object.ID, res.live)().OfValue(path)
+		stays := UnrestoredField{ID: res.object.ID, Path: path.String(), IsDropped: true, Why: "it was written" + bySuffix(cmp.Or(author.Manager, "another client"))}
+		res.letting.kept = append(res.letting.kept, stays)
+		res.warnings = append(res.warnings, stays.String())
+	}
 }
 
 // keepLeftParents removes the parents of a leaf that is left in the object from the baselines of the held leaves, so

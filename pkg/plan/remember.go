@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/record"
 )
 
@@ -79,13 +80,13 @@ func (c statusWriter) isStillOnRecord(res *resource, o resourceResult) bool {
 // object. If the change is rejected, the previous schema still applies. A user's schema is recorded at once, because
 // it removes nothing.
 func (res *resource) isUnwritten() bool {
-	return res.change.Writes() && res.entry.Default && res.hasRecord()
+	return res.change.Writes() && res.entry.FollowsManifest() && res.hasRecord()
 }
 
 // isPending reports whether the previous record is still needed. It is needed if the live object still has
 // written values that must be removed, or if the live object is unknown.
 func (res *objectState) isPending(o resourceResult) bool {
-	if !res.hasRecord() || res.previous.Entry.Default != res.entry.Default {
+	if !res.hasRecord() || res.previous.Entry.FollowsManifest() != res.entry.FollowsManifest() {
 		return false
 	}
 	// AcceptedUsed is nil if there was no comparison: see delta.Walk.
@@ -101,14 +102,8 @@ func (res *objectState) isPending(o resourceResult) bool {
 func (c statusWriter) inventory(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
 	status := v1alpha1.ResourceStatus{
 		ResourceReference: reference(res.object.ID, res.object.APIVersion),
-		Schema:            v1alpha1.SchemaUser,
+		Schema:            schemaOrigin(res.entry),
 		Profiles:          res.entry.Profiles(),
-	}
-	switch {
-	case res.entry.Default:
-		status.Schema = v1alpha1.SchemaDefault
-	case res.entry.FromFields():
-		status.Schema = v1alpha1.SchemaFields
 	}
 	c.ownership(res, before, o, &status)
 	c.baselineStatus(res, before, o, &status)
@@ -122,6 +117,17 @@ func (c statusWriter) inventory(res *resource, before *v1alpha1.ResourceStatus, 
 	}
 	c.report(res, before, o, &status)
 	c.result.Status.Resources = append(c.result.Status.Resources, status)
+}
+
+// schemaOrigin returns the origin of a schema for the inventory.
+func schemaOrigin(entry *observer.Schema) v1alpha1.SchemaOrigin {
+	switch {
+	case entry.Default:
+		return v1alpha1.SchemaDefault
+	case entry.FromFields():
+		return v1alpha1.SchemaFields
+	}
+	return v1alpha1.SchemaUser
 }
 
 // ownership sets the object of a resource, and its relation to the Application. The origin is known when the object
@@ -212,10 +218,16 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 		return
 	}
 	isUndone := (len(res.letting.restored) > 0 || c.plan.IsNoOp()) && !o.wrote
+	isOnRecord := c.isStillOnRecord(res, o)
 	switch {
 	// The release is still to be done, and needs the original values. A field on record needs its value, too: if it
 	// enters the manifest again, its next write does not count as the first one.
-	case isUndone, c.isStillOnRecord(res, o):
+	case isUndone, isOnRecord:
+		for _, stays := range res.letting.kept {
+			if stays.IsDropped && !isOnRecord {
+				c.unrestored = append(c.unrestored, stays) // the next plan does not find that the manifest drops it
+			}
+		}
 		status.Baseline = slices.Concat(status.Baseline, res.letting.baseline)
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
 		return

@@ -215,8 +215,7 @@ func (x *Index) Owns(writer Writer, path *observer.Path) bool {
 // the Application wrote at or below a path. It returns nil for an object without managedFields. The
 // function decodes them at its first call, because most comparisons never call it.
 func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
-	metadata, _ := live["metadata"].(map[string]any)
-	if list, _ := metadata["managedFields"].([]any); len(list) == 0 {
+	if !hasManagedFields(live) {
 		return nil
 	}
 	managers := sync.OnceValue(func() []entry { return managersOf(live) })
@@ -224,6 +223,48 @@ func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 		steps := path.Steps(live)
 		return slices.ContainsFunc(managers(), func(e entry) bool { return !isManager(app, e.Manager) && reachOf(e.leaves, steps) != reachNone })
 	}
+}
+
+// OwnedBy returns a function that reports whether a live value belongs to the Application, which applied it earlier, or
+// nil for an object without managedFields. unchanged is true if the value is still the applied one. It decides where
+// another manager owns a parent as one value, because its entry does not show who wrote which part.
+//
+//	managedFields at the path                                  belongs to the Application
+//	another manager has it                                     no
+//	another manager has a parent as one value                  if it is unchanged
+//	the Application has it, or a parent as one value           yes
+//	no manager, or only ancient-changes or other Applications  if the Application created the object
+//
+// Other Applications that still hold a field have claimed it, and only leave their names in managedFields otherwise.
+func OwnedBy(app *v1alpha1.Application, live map[string]any, created bool) func(path *observer.Path, unchanged bool) bool {
+	if !hasManagedFields(live) {
+		return nil
+	}
+	managers := sync.OnceValue(func() []entry { return managersOf(live) })
+	return func(path *observer.Path, unchanged bool) bool {
+		steps, owned := path.Steps(live), created
+		for _, e := range managers() {
+			switch reach := reachOf(e.leaves, steps); {
+			case reach == reachNone:
+			case isManager(app, e.Manager):
+				owned = true
+			case e.Manager == ancientChanges, v1alpha1.IsFieldManager(e.Manager):
+			case reach == reachSelf, !unchanged:
+				return false
+			}
+		}
+		return owned
+	}
+}
+
+// ancientChanges is the manager to which the API server moves the oldest entries when an object has too many.
+const ancientChanges = "ancient-changes"
+
+// hasManagedFields reports whether a live object has managedFields: a watch drops them.
+func hasManagedFields(live map[string]any) bool {
+	metadata, _ := live["metadata"].(map[string]any)
+	list, _ := metadata["managedFields"].([]any)
+	return len(list) > 0
 }
 
 // OnlyApplicationsWrote reports whether all field managers at a path belong to Applications, of any namespace. It is
