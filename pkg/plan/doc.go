@@ -25,7 +25,7 @@
 //	for users    view.go has a plan in printable form; explain.go (explainwalk.go, explainshare.go,
 //	             explainfield.go) explains the state of each field; notheld.go finds the free
 //	             fields that differ from the manifest; suggest.go proposes a schema, without the
-//	             defaults of defaults.go; taken.go finds changes of tracking metadata only
+//	             defaults of defaults.go; visible.go chooses the differences to show
 //	summarize    conclude.go writes the parts of the status, one after the other:
 //	             response.go interprets responses of the API server,
 //	             deletioncount.go counts deletions,
@@ -35,18 +35,17 @@
 //	             history, observe.go the drift of an observe-only Application;
 //	             conclusion.go has its types. shutdown.go returns a status without a plan
 //	the plan     decide.go decides an Application, retire.go one that is deleted: desired.go one
-//	             resource (gone.go one whose object is gone, own.go which claim.Policy applies,
+//	             resource (gone.go one whose object is gone, ownership.go which claim.Policy applies,
 //	             rejection.go a rejected change, newelement.go elements that a shared object
 //	             lacks), prune.go one that is no longer desired, deletions.go whether it can be
-//	             deleted, stages.go whether it waits for an earlier stage; again.go decides a
-//	             resource again; ahead.go and creating.go return the write-ahead records;
-//	             restored.go renders from the status if a template is not available;
-//	             compareonly.go has what an observe-only Application shows
+//	             deleted, stages.go whether it waits for an earlier stage; replan.go decides a
+//	             resource again; writeahead.go and creating.go return the write-ahead records;
+//	             restored.go renders from the status if a template is not available
 //	passes       claims.go assigns the fields of shared objects, recordedclaims.go has the claims
 //	             in statuses; compare.go compares a resource with its object; releasepass.go decides
 //	             which fields are released, and release.go
-//	             (branch.go, merge.go) restores the values of released fields, unless they are lent
-//	             to an Application that waits (lent.go); baseline.go
+//	             (branch.go, merge.go) restores the values of released fields, unless handover.go
+//	             leaves them to an Application with a pending claim; baseline.go
 //	             records original values, original.go finds them in the object without the
 //	             values of Applications, heldvalue.go has the values while fields are held.
 //	             facts.go has what all of them depend on
@@ -56,9 +55,9 @@
 //	             the status will fit
 //	health       package health decides it; health.go makes it a Problem
 //	contests     refusal.go has the rejected leaves, unit.go the fields that are written together,
-//	             sibling.go the fields that may cause a rejection, kept.go the fields that the
+//	             sibling.go the fields that may cause a rejection, aliases.go the fields that the
 //	             API server does not remove
-//	types        plan.go, problem.go, memory.go, identity.go
+//	types        plan.go, memory.go, identity.go
 //
 // mask.go masks values of Secrets, and text.go has small helpers.
 package plan

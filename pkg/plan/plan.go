@@ -101,6 +101,10 @@ const (
 	Unchanged Action = "unchanged"
 )
 
+// Problem is the reason why a resource is not in sync, or why the input is invalid. The alias saves the callers of
+// a plan the import of package intent.
+type Problem = intent.Problem
+
 // Change is the planned action for one resource:
 //
 //	Action      request                                 body

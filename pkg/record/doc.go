@@ -6,7 +6,7 @@
 //	status.accepted                                             accepted.go: the forms that the API server stored
 //	holdfast.dev/creating                                       creating.go: objects about to be created
 //
-// spare.go adds records while they fit, and translation.go reads a translation back. Package v1alpha1 compresses a
+// capacity.go adds records while they fit, and translation.go reads a translation back. Package v1alpha1 compresses a
 // large status, and package slice moves it to ApplicationSlices. The record of an object is read with its UID: it
 // never applies to another object of the same name. A part that cannot be read is skipped.
 //

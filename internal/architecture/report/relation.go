@@ -11,7 +11,7 @@ import (
 // policyFiles are the files that may ask for the relation of an Application and an object: the table, and the functions
 // that choose a row.
 var policyFiles = []string{
-	filepath.Join("pkg", "claim", "policy.go"), filepath.Join("pkg", "claim", "owner.go"), filepath.Join("pkg", "plan", "own.go"),
+	filepath.Join("pkg", "claim", "policy.go"), filepath.Join("pkg", "claim", "owner.go"), filepath.Join("pkg", "plan", "ownership.go"),
 }
 
 // policy is the type of a row of the table. relationTypes are the types of the values that choose it.

@@ -14,6 +14,14 @@ func (c Change) IsOnlyCompared() bool {
 	return c.resource != nil && !c.resource.policy.Writes && c.resource.live != nil
 }
 
+// IsTrackingOnly reports whether a change writes at most the tracking metadata of an object.
+func (c Change) IsTrackingOnly() bool {
+	if c.Problem != nil || c.Action != Update && c.Action != Unchanged {
+		return false
+	}
+	return !slices.ContainsFunc(c.Fields, func(d delta.Difference) bool { return !claim.IsOnlyTracking(d) })
+}
+
 // MaybeRespelled is the note on a live value that may be the accepted form of the desired value.
 const MaybeRespelled = "perhaps only another spelling"
 
