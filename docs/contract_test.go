@@ -70,7 +70,7 @@ func TestCasesShowTheDecisionTable(t *testing.T) {
 		hasText := func(golden string) bool { return strings.Contains(golden, text) == is }
 		assert.True(t, slices.ContainsFunc(cases[row], hasText), "%s: no case has %q: %t", row, text, is)
 	}
-	printed := map[string]string{"additions": "\n  additions:", "kept": "\n          kept:", "NotRestored": "not restored: "}
+	printed := map[string]string{"additions": "\n  additions:", "kept": "\n          kept:", "NotRestored": "not restored: ", "NotRemoved": "not removed: "}
 	conditions := reasons(t)
 	rows := regexp.MustCompile(`(?m)^\| (T\d+) \|.*\|([^|]*)\|([^|]*)\|$`).FindAllStringSubmatch(section, -1)
 	assert.Greater(t, len(rows), 30)
