@@ -2,4 +2,5 @@
 
 package repeatable
 
-const underRace = true
+// UnderRace is true if the race detector is on, so that a test takes ten times as long.
+const UnderRace = true

@@ -5,6 +5,7 @@ package repeatable
 import (
 	"flag"
 	"strconv"
+	"testing"
 
 	_ "pgregory.net/rapid" // defines the flags
 
@@ -13,7 +14,7 @@ import (
 
 func init() {
 	set("rapid.seed", 1)
-	if underRace { // finds races of goroutines, which hardly depend on the input, and takes ten times as long
+	if UnderRace { // finds races of goroutines, which hardly depend on the input, and takes ten times as long
 		set("rapid.checks", 10)
 	}
 }
@@ -21,9 +22,19 @@ func init() {
 // Fewer sets the number of cases in a short run, for a package whose cases take long. Its planted bugs of
 // internal/mutants must be found with them.
 func Fewer(checks int) {
-	if !underRace {
+	if !UnderRace {
 		set("rapid.checks", samples.Of(checks, 100))
 	}
+}
+
+// Cases sets the number of cases of one test, whose cases take little time. Tests of the package must not be parallel.
+func Cases(t *testing.T, checks int) {
+	if UnderRace {
+		return
+	}
+	before := flag.Lookup("rapid.checks").Value.String()
+	t.Cleanup(func() { _ = flag.Set("rapid.checks", before) })
+	set("rapid.checks", checks)
 }
 
 func set(name string, value int) {

@@ -125,8 +125,13 @@ func (c remover) emptied(s cursor, before, live []any) {
 
 // removeElements removes the Application's elements of a list, and keeps all others.
 func (c remover) removeElements(s cursor, before, live []any) {
-	labels := new(observer.List).Labels(s.t, live)
-	for k, was := range slices.Backward(findOwn(s, before, live)) { // the last one first, so that indices remain valid
+	list := new(observer.List)
+	labels, own := list.Labels(s.t, live), findOwn(s, before, live)
+	// An element without keys may be one of the manifest that another client has changed.
+	if !list.ByIdentity(s.t) && slices.Contains(own, -1) {
+		c.reportLeft(s.path)
+	}
+	for k, was := range slices.Backward(own) { // the last one first, so that indices remain valid
 		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(live[k]), previous: Item(before, was).Any}
 		if was < 0 {
 			c.free(at)

@@ -141,9 +141,7 @@ func (a *executor) execute(ctx context.Context, change plan.Change) {
 		if change.ReadFirst && !read {
 			object, problem := a.readFirst(ctx, at)
 			if object != nil {
-				if fresh := a.decideAgain(change.ID, object); fresh.Action == change.Action || !change.Writes() {
-					change = fresh
-				} // otherwise its guards detect that another client was faster
+				change = a.decideAgain(change.ID, object)
 			}
 			if read = true; !change.Writes() {
 				a.record(change, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})

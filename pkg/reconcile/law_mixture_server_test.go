@@ -25,6 +25,8 @@ type oneObject struct {
 	spec     *part
 	managers *managers
 	sent     []string // requests of the controller
+	// wrote is called with every write of a client that changes the object; nil for none.
+	wrote func(manager string, before, after map[string]any)
 }
 
 // object returns the stored object.
@@ -75,6 +77,9 @@ func (o *oneObject) write(manager string, after map[string]any, dry bool) (map[s
 	if err := o.managers.update(before, stored, manager, o.now); err != nil {
 		o.fail("managedFields: %v", err)
 	}
+	if o.wrote != nil {
+		o.wrote(manager, before, stored)
+	}
 	o.server.serial++
 	o.server.writes++
 	set(stored, fmt.Sprint(o.server.serial), "metadata", "resourceVersion")
@@ -109,6 +114,9 @@ func (t oneTarget) Get(context.Context, kubernetes.Location) (map[string]any, er
 
 func (t oneTarget) Create(_ context.Context, _ kubernetes.Location, body map[string]any) (map[string]any, error) {
 	defer t.guard()
+	if t.at.object() != nil {
+		return nil, apierrors.NewAlreadyExists(resourceOf(t.at.id), t.at.id.Name)
+	}
 	object, err := t.at.write(t.at.manager(), body, false)
 	t.at.sends("create", jsonOf(body["spec"]), err)
 	return object, err

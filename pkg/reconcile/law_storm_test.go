@@ -123,6 +123,7 @@ func (c *cluster) submit(next desires) {
 	c.wanted = next
 	spec := v1alpha1.ApplicationSpec{
 		Adoption: v1alpha1.AdoptionPolicy(next.adoption), DeletionPolicy: v1alpha1.DeletionPolicy(next.deletion), Suspend: next.suspend,
+		Fields: next.fields,
 	}
 	if next.observe {
 		spec.Mode = v1alpha1.ModeObserve

@@ -113,6 +113,7 @@ type desires struct {
 	suspend, faulty    bool
 	observe            bool
 	resources          map[manifest.ID]*desire
+	fields             []v1alpha1.ResourceFields
 }
 
 // desire is one resource of a spec. Entry is its schema, or nil for the default schema.

@@ -79,6 +79,17 @@ func reachOf(leaves *fieldpath.Set, steps []observer.Step) ownershipReach {
 	return nearest
 }
 
+// depthOf returns how many steps of a path the nearest leaf of a set shares: all of them for a leaf at or below it, 0 for
+// none on its way.
+func depthOf(leaves *fieldpath.Set, steps []observer.Step) (depth int) {
+	leaves.Iterate(func(p fieldpath.Path) {
+		if depth < len(steps) && sameWay(p, steps) {
+			depth = max(depth, min(len(p), len(steps)))
+		}
+	})
+	return depth
+}
+
 // sameWay reports whether one of the two paths is a prefix of the other.
 func sameWay(p fieldpath.Path, steps []observer.Step) bool {
 	for i := range min(len(p), len(steps)) {

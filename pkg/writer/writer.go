@@ -212,16 +212,24 @@ func (x *Index) Owns(writer Writer, path *observer.Path) bool {
 }
 
 // ForeignTo returns a function that reports, from an object's managedFields, whether a client other than
-// the Application wrote at or below a path. It returns nil for an object without managedFields. The
-// function decodes them at its first call, because most comparisons never call it.
+// the Application wrote at or below a path. An entry of a parent counts, unless one of the Application is nearer. It
+// returns nil for an object without managedFields. The function decodes them at its first call, because most comparisons
+// never call it.
 func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
 	if !hasManagedFields(live) {
 		return nil
 	}
 	managers := sync.OnceValue(func() []entry { return managersOf(live) })
 	return func(path *observer.Path) bool {
-		steps := path.Steps(live)
-		return slices.ContainsFunc(managers(), func(e entry) bool { return !isManager(app, e.Manager) && reachOf(e.leaves, steps) != reachNone })
+		steps, own, other := path.Steps(live), 0, 0
+		for _, e := range managers() {
+			if isManager(app, e.Manager) {
+				own = max(own, depthOf(e.leaves, steps))
+			} else {
+				other = max(other, depthOf(e.leaves, steps))
+			}
+		}
+		return other > 0 && other >= own
 	}
 }
 
@@ -231,8 +239,8 @@ func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 //
 //	managedFields at the path                                  belongs to the Application
 //	another manager has it                                     no
-//	another manager has a parent as one value                  if it is unchanged
-//	the Application has it, or a parent as one value           yes
+//	another manager has a parent, and no nearer one is ours    if it is unchanged
+//	the Application has it, or a parent                        yes
 //	no manager, or only ancient-changes or other Applications  if the Application created the object
 //
 // Other Applications that still hold a field have claimed it, and only leave their names in managedFields otherwise.
@@ -242,18 +250,19 @@ func OwnedBy(app *v1alpha1.Application, live map[string]any, created bool) func(
 	}
 	managers := sync.OnceValue(func() []entry { return managersOf(live) })
 	return func(path *observer.Path, unchanged bool) bool {
-		steps, owned := path.Steps(live), created
+		steps, own, other := path.Steps(live), 0, 0
 		for _, e := range managers() {
-			switch reach := reachOf(e.leaves, steps); {
-			case reach == reachNone:
+			switch {
 			case isManager(app, e.Manager):
-				owned = true
-			case e.Manager == ancientChanges, v1alpha1.IsFieldManager(e.Manager):
-			case reach == reachSelf, !unchanged:
-				return false
+				own = max(own, depthOf(e.leaves, steps))
+			case e.Manager != ancientChanges && !v1alpha1.IsFieldManager(e.Manager):
+				other = max(other, depthOf(e.leaves, steps))
 			}
 		}
-		return owned
+		if other == len(steps) || other > 0 && other >= own && !unchanged {
+			return false
+		}
+		return created || own > 0
 	}
 }
 
