@@ -144,6 +144,17 @@ func TestBudgets(t *testing.T) {
 		f.AwaitReady("app")
 		f.AssertAsked(map[string]int{"patch configmaps": 1, "delete configmaps": 1, "patch applications/status": 1, "create events": 1})
 	})
+	t.Run("a dropped field costs one read of its object", func(t *testing.T) {
+		f := holding(t, 4)
+		f.Submit("app", strings.Replace(configs(4), "key: held", "key: held, more: held", 1))
+		f.AwaitReady("app")
+		f.awaitEvents(1)
+		f.Mark()
+		f.Submit("app", configs(4))
+		f.AwaitReady("app")
+		f.awaitEvents(1)
+		f.AssertAsked(map[string]int{"get configmaps": 1, "patch configmaps": 1, "patch applications/status": 1, "create events": 1})
+	})
 }
 
 // awaitEvents waits until the controller has sent n events since the last Mark. Events are sent
