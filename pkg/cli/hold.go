@@ -120,11 +120,12 @@ var errNoPath = errors.New("no path given: give PATH, for example spec.replicas"
 // completion and validation are shared.
 func (o *editOptions) editing(c command, name string) *cobra.Command {
 	c.flags = func(flags *pflag.FlagSet) {
+		o.ruleFlags.flags = flags
 		o.target.Add(flags)
 		if o.free {
 			o.release.add(flags)
 		} else {
-			o.ruleFlags.add(flags)
+			o.ruleFlags.add()
 		}
 		o.write.add(flags, "the Application")
 		flags.StringVar(&o.application, "application", "", "`NAME`: Application of the object, with KIND/NAME first")

@@ -8,9 +8,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// keyPrefix is the prefix of all keys that have a meaning of their own in a schema.
-const keyPrefix = "observer_schema_"
-
 // Keys of the control dictionary that ends every list of a schema. The first three keep the spelling of the
 // original format, because users import existing files.
 const (

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/expression"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -14,31 +13,13 @@ import (
 // keysText is the key in an item of hold that closes a map or a list.
 const keysText = "keys"
 
-// ruleTexts are the keys in an item of hold that limit a value, or set a mode or a type.
-var ruleTexts = []string{"minimum", "maximum", "oneOf", "pattern", "rule", "mode", "type"}
-
 // rulePart reads one key of a rule into rule, or adds an error.
 func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
-	switch name {
-	case "minimum":
-		rule.Minimum = p.amount(path, value)
-	case "maximum":
-		rule.Maximum = p.amount(path, value)
-	case "oneOf":
-		p.oneOf(rule, path, value)
-	case "pattern":
-		p.pattern(rule, path, value)
-	case "rule":
-		rule.Expression = p.expression(path, value, "a CEL rule", expression.CheckRule)
-	case "mode":
-		rule.Mode = p.mode(path, value)
-	case "type":
-		if rule.Type, _ = value.(string); rule.Type != setText && rule.Type != quantityText {
-			p.fault(path, "must be set or quantity, not %s", p.describe(value))
-		}
-	default:
-		p.fault(path, "is not a rule%s", suggest.DidYouMean(name, append(slices.Clone(ruleTexts), keysText)))
+	if i := ruleKey(name); i >= 0 {
+		RuleKeys[i].read(p, rule, path, value)
+		return
 	}
+	p.fault(path, "is not a rule")
 }
 
 // conflict returns the reason why the parts of an item of hold contradict each other, or "" if they do not. A
@@ -49,6 +30,7 @@ func (r *Rule) conflict(said map[string]any) string {
 		parts-- // one rule
 	}
 	_, closes := said[keysText]
+	order, isComparable := compareAmounts(r.Minimum, r.Maximum)
 	switch {
 	case closes && r.Type == setText:
 		return "keeps the elements of other clients as a set, and removes them with keys: remove type or keys"
@@ -58,10 +40,7 @@ func (r *Rule) conflict(said map[string]any) string {
 		return "has a rule and a type: remove one of them"
 	case parts > 1:
 		return "has several rules: only minimum and maximum can be combined"
-	case r.Minimum == nil || r.Maximum == nil:
-		return ""
-	}
-	if c, ok := compareAmounts(r.Minimum, r.Maximum); !ok || c > 0 {
+	case r.Minimum != nil && r.Maximum != nil && (!isComparable || order > 0):
 		return fmt.Sprintf("has a minimum of %s and a maximum of %s: no value is between them", amountText(r.Minimum), amountText(r.Maximum))
 	}
 	return ""
@@ -99,21 +78,25 @@ func (p *parser) amount(path *Path, value any) any {
 
 // oneOf compiles a list of allowed values to a CEL rule: [a, b] to self in [dyn("a"), dyn("b")].
 func (p *parser) oneOf(rule *Rule, path *Path, value any) {
-	l, ok := value.([]any)
-	switch {
-	case !ok || len(l) == 0:
-		p.fault(path, "must be a list of values")
-		return
-	case slices.Contains(l, nil):
-		p.fault(path, "contains null, which is not a value: for a field that may be absent, use a mode, or no rule")
-		return
-	}
+	l, _ := value.([]any)
 	texts := make([]string, len(l))
 	for i, one := range l {
 		texts[i] = jsonText(one)
 	}
-	rule.Expression, rule.words = "self in "+literal(l), "one of "+shorten(strings.Join(texts, ", "))
-	if err := expression.CheckRule(rule.Expression); err != nil {
+	switch {
+	case len(l) == 0:
+		p.fault(path, "must be a list of values")
+	case slices.Contains(l, nil):
+		p.fault(path, "contains null, which is not a value: for a field that may be absent, use a mode, or no rule")
+	default:
+		p.compiled(rule, path, "self in "+literal(l), "one of "+shorten(strings.Join(texts, ", ")))
+	}
+}
+
+// compiled sets the CEL rule that a key is compiled to. words describe it after "allowed".
+func (p *parser) compiled(rule *Rule, path *Path, text, words string) {
+	rule.Expression, rule.words = text, words
+	if err := expression.CheckRule(text); err != nil {
 		p.fault(path, "%v", err)
 	}
 }
@@ -141,13 +124,8 @@ func literal(v any) string {
 func (p *parser) pattern(rule *Rule, path *Path, value any) {
 	before := len(p.faults)
 	text := p.expression(path, value, "a regular expression", expression.CheckPattern)
-	if len(p.faults) > before {
-		return
-	}
-	rule.words = "matching " + shorten(text)
-	rule.Expression = "type(self) == string && self.matches(" + jsonOf(expression.Whole(text)) + ")"
-	if err := expression.CheckRule(rule.Expression); err != nil {
-		p.fault(path, "%v", err)
+	if len(p.faults) == before {
+		p.compiled(rule, path, "type(self) == string && self.matches("+jsonOf(expression.Whole(text))+")", "matching "+shorten(text))
 	}
 }
 
@@ -164,13 +142,13 @@ func (p *parser) expression(path *Path, value any, what string, check func(strin
 	return text
 }
 
-// mode reads a mode.
-func (p *parser) mode(path *Path, value any) Mode {
+// word reads one of several words. what names them in messages.
+func (p *parser) word(path *Path, value any, what string, words []string) string {
 	text, _ := value.(string)
-	if !slices.Contains(modes, Mode(text)) {
-		p.fault(path, "must be one of hold, push, report and absent, not %s", p.describe(value))
+	if !slices.Contains(words, text) {
+		p.fault(path, "must be %s, not %s", what, p.describe(value))
 	}
-	return Mode(text)
+	return text
 }
 
 // recordedRule reads the dictionary of a leaf with a rule or a type in a recorded schema.
@@ -206,7 +184,7 @@ func (p *parser) withoutRules(path *Path, m map[string]any) map[string]any {
 	}
 	hold, free := []string{`{"path": ` + jsonOf(path.String())}, []string(nil)
 	for _, name := range names {
-		word := strings.ReplaceAll(strings.TrimPrefix(name, keyPrefix), "one_of", "oneOf")
+		word, isKnown := itemKey(name)
 		switch lists, isMap := m[name].(map[string]any); {
 		case word == keysText && isMap:
 			hold = append(hold, fmt.Sprintf(`"keys": {"hold": %s}`, jsonOf(lists["hold"])))
@@ -214,9 +192,9 @@ func (p *parser) withoutRules(path *Path, m map[string]any) map[string]any {
 			for _, pattern := range patterns {
 				free = append(free, jsonOf(fmt.Sprintf("%s[%v]", path, pattern)))
 			}
-		case !slices.Contains(ruleTexts, word) && word != keysText:
+		case !isKnown:
 			p.fault(path.Field(name), "is not a key of a schema")
-		case p.secret && (word != "mode" || !slices.Contains(modes, Mode(fmt.Sprint(m[name])))):
+		case p.secret && (word != "mode" || !slices.Contains(modes, fmt.Sprint(m[name]))):
 			hold = append(hold, fmt.Sprintf("%q: %q", word, manifest.Masked))
 		default:
 			hold = append(hold, fmt.Sprintf("%q: %s", word, jsonOf(m[name])))
@@ -232,6 +210,16 @@ func (p *parser) withoutRules(path *Path, m map[string]any) map[string]any {
 	fields := maps.Clone(m)
 	maps.DeleteFunc(fields, func(name string, _ any) bool { return isRule(name) })
 	return fields
+}
+
+// itemKey returns the key of an item of hold for a key of a schema: oneOf for observer_schema_one_of. It returns false if
+// there is none.
+func itemKey(name string) (string, bool) {
+	name = strings.TrimPrefix(name, keyPrefix)
+	if i := ruleKey(name); i >= 0 {
+		return RuleKeys[i].Name, true
+	}
+	return name, name == keysText
 }
 
 // jsonOf returns a value in JSON.

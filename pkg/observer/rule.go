@@ -2,11 +2,13 @@ package observer
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	"holdfast.dev/holdfast/pkg/expression"
 )
+
+// keyPrefix is the prefix of all keys that have a meaning of their own in a schema.
+const keyPrefix = "observer_schema_"
 
 // Keys of the dictionary that replaces a leaf with a rule or a type in a recorded schema.
 const (
@@ -24,9 +26,6 @@ const (
 	setText      = "set"
 )
 
-// ruleKeys are the keys by which the parser of records recognizes a dictionary that replaces a leaf.
-var ruleKeys = []string{KeyMinimum, KeyMaximum, KeyRule, KeyMode, KeyType}
-
 // Mode specifies when the controller writes a field.
 type Mode string
 
@@ -43,7 +42,7 @@ const (
 )
 
 // modes are the valid modes.
-var modes = []Mode{ModeHold, ModePush, ModeReport, ModeAbsent}
+var modes = []string{string(ModeHold), string(ModePush), string(ModeReport), string(ModeAbsent)}
 
 // Rule limits the values of a leaf, or sets a mode. Only one of its parts is set, except for Minimum and Maximum, which
 // can be combined. A Rule is never changed. An amount keeps the notation of the user, because it can be written to the
@@ -103,15 +102,11 @@ func (r *Rule) Allows(value any, around *RuleContext) bool {
 // below returns -1 for a value below the minimum, 1 for a value above the maximum, and 0 otherwise. It returns false
 // if the value cannot be compared with them. The number has no meaning then.
 func (r *Rule) below(value any) (int, bool) {
-	if r.Minimum != nil {
-		if c, ok := compareAmounts(value, r.Minimum); !ok || c < 0 {
-			return -1, ok
-		}
+	if c, ok := compareAmounts(value, r.Minimum); r.Minimum != nil && (!ok || c < 0) {
+		return -1, ok
 	}
-	if r.Maximum != nil {
-		if c, ok := compareAmounts(value, r.Maximum); !ok || c > 0 {
-			return 1, ok
-		}
+	if c, ok := compareAmounts(value, r.Maximum); r.Maximum != nil && (!ok || c > 0) {
+		return 1, ok
 	}
 	return 0, true
 }
@@ -210,33 +205,24 @@ func (r *Rule) raw() map[string]any {
 
 // same reports whether two rules are equal. Both can be nil.
 func (r *Rule) same(other *Rule) bool {
-	if r == nil || other == nil {
-		return r == other
-	}
-	return Equal(r.raw(), other.raw())
+	return r == other || r != nil && other != nil && Equal(r.raw(), other.raw())
 }
 
 // misses returns the reason why a manifest's value violates its own rule, or "" if it does not.
 func (r *Rule) misses(value any, manifest *RuleContext) string {
+	var err error
 	if r.Expression != "" {
-		_, err := manifest.holds(r.Expression, value)
-		switch {
-		case err != nil && expression.MentionsObject(r.Expression):
-			return "" // the rule may read fields that only the live object has
-		case err != nil:
-			return fmt.Sprintf("is %s in the manifest, and its rule fails to evaluate for this value: %v", describe(value), err)
-		}
+		_, err = manifest.holds(r.Expression, value)
 	}
 	switch {
+	case err != nil && expression.MentionsObject(r.Expression):
+		return "" // the rule may read fields that only the live object has
+	case err != nil:
+		return fmt.Sprintf("is %s in the manifest, and its rule fails to evaluate for this value: %v", describe(value), err)
 	case r.Allows(value, manifest):
 		return ""
 	case r.Mode == ModeAbsent:
 		return "must be absent, but is in the manifest: remove it from the manifest, or change the mode"
 	}
 	return fmt.Sprintf("is %s in the manifest, which its rule (%s) does not allow: change one of them", describe(value), r)
-}
-
-// hasRuleKey reports whether a map in a recorded schema replaces a leaf.
-func hasRuleKey(m map[string]any) bool {
-	return slices.ContainsFunc(ruleKeys, func(key string) bool { _, has := m[key]; return has })
 }

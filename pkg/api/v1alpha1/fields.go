@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -201,5 +202,6 @@ func (f HeldField) MarshalJSON() ([]byte, error) {
 
 // HasRule reports whether the item sets anything in addition to the path.
 func (f HeldField) HasRule() bool {
-	return f.Minimum != nil || f.Maximum != nil || f.OneOf != nil || f.Pattern != "" || f.Rule != "" || f.Mode != "" || f.Type != "" || f.Keys != nil
+	f.Path, f.Fault, f.Unknown, f.FreeKeys = "", "", nil, nil
+	return !reflect.ValueOf(f).IsZero()
 }
