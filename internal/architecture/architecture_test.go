@@ -1,6 +1,7 @@
 package architecture
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -51,6 +52,7 @@ func TestRulesFindViolations(t *testing.T) {
 		{"test code", leavesTestsAlone, goPackage{ImportPath: module + "/cmd/holdfast", Imports: []string{module + "/internal/testcluster/binaries"}}, "imports internal/testcluster/binaries"},
 		{"a client through others", isPure, goPackage{ImportPath: module + "/pkg/plan", Deps: []string{"k8s.io/client-go/rest"}}, "contains k8s.io/client-go/rest"},
 		{"Go types of built-in kinds", isPure, goPackage{ImportPath: module + "/pkg/delta", Deps: []string{"k8s.io/api/core/v1"}}, "contains k8s.io/api/core/v1"},
+		{"what is not pure", isPure, goPackage{ImportPath: module + "/pkg/builtin", Imports: []string{module + "/pkg/notify"}}, "imports pkg/notify"},
 		{"randomness", isPure, goPackage{ImportPath: module + "/pkg/hooks", Imports: []string{"crypto/rand"}}, "imports crypto/rand"},
 		{"the command line", isController, goPackage{ImportPath: module + "/cmd/holdfast-controller", Deps: []string{"k8s.io/cli-runtime/pkg/printers"}}, "contains k8s.io/cli-runtime/pkg/printers"},
 		{"a program that the controller runs", runsNothing, goPackage{ImportPath: module + "/pkg/source", Imports: []string{"os/exec"}}, "imports os/exec"},
@@ -98,7 +100,7 @@ func leavesTestsAlone(p goPackage) (found []string) {
 	}
 	for _, imported := range p.Imports {
 		if path := local(imported); withinAny(path, []string{"internal/testcluster", "internal/facts", "internal/architecture"}) {
-			found = append(found, "imports "+path)
+			found = append(found, "imports "+cmp.Or(path, imported))
 		}
 	}
 	return found
@@ -114,8 +116,8 @@ func isPure(p goPackage) (found []string) {
 		}
 	}
 	for _, imported := range p.Imports {
-		if slices.Contains(notImportedByPure, imported) {
-			found = append(found, "imports "+imported)
+		if path := local(imported); slices.Contains(notImportedByPure, imported) || within(path, "pkg") && !withinAny(path, pure) {
+			found = append(found, "imports "+cmp.Or(path, imported))
 		}
 	}
 	return found

@@ -11,3 +11,11 @@ func Templates() []template.Template {
 		mysql.Template{},
 	}
 }
+
+// Kinds returns the custom kinds of the templates.
+func Kinds() (kinds []template.Kind) {
+	for _, one := range Templates() {
+		kinds = append(kinds, one.Kind())
+	}
+	return kinds
+}

@@ -122,7 +122,7 @@ func (c checker) definitions(ctx context.Context) (message, remedy string, err e
 		}
 		found, err := c.Own.Resource(definitions).Get(ctx, built.GetName(), metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err) && isOptional(built):
+		case apierrors.IsNotFound(err) && optionOf(built) != "":
 			continue
 		case apierrors.IsNotFound(err):
 			return built.GetName() + " does not exist", install, nil

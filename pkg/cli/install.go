@@ -13,8 +13,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
 	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/pkg/builtin"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -56,14 +58,15 @@ type installOptions struct {
 	wait       connection.WaitFlags
 	write      writeFlags
 	// export is also set by --dry-run=client, which prints the same objects.
-	export  bool
-	force   bool
-	noMysql bool
+	export bool
+	force  bool
+	// without has the flag of each built-in template, by template.Kind.Option.
+	without map[string]*bool
 	image   string
 }
 
 func newInstallCommand(name string, streams Streams) *cobra.Command {
-	o := &installOptions{streams: streams, connection: connection.NewFlags()}
+	o := &installOptions{streams: streams, connection: connection.NewFlags(), without: map[string]*bool{}}
 	return command{
 		use: "install [--image IMAGE]", short: "Install Holdfast into a cluster",
 		long: installLong, example: installExample,
@@ -76,7 +79,9 @@ func (o *installOptions) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.export, "export", false, "print the objects, and install nothing")
 	flags.StringVar(&o.image, "image", "", "`IMAGE`: image of the controller; default: the image in the built-in objects")
 	flags.BoolVar(&o.force, "force", false, "replace an installation of another kind or version")
-	flags.BoolVar(&o.noMysql, "without-mysql", false, "do not install the CRD of the kind Mysql")
+	for _, kind := range builtin.Kinds() {
+		o.without[kind.Option()] = flags.Bool("without-"+kind.Option(), false, "do not install the CRD of the kind "+kind.Kind)
+	}
 	o.write.add(flags, "the objects")
 	o.wait.Add(flags, "until the controller is ready")
 	// Here -n is not the namespace of the context, so the flag is not listed with those of the connection.
@@ -111,9 +116,7 @@ func (o *installOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.noMysql {
-		objects = slices.DeleteFunc(objects, isOptional)
-	}
+	objects = slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return ptr.Deref(o.without[optionOf(object)], false) })
 	if o.image != "" {
 		for _, object := range objects {
 			for _, container := range containersOf(object.Object) {
@@ -272,11 +275,9 @@ func (o *installOptions) elsewhere(found installation) error {
 		found.namespace, wanted, found.upgrade(), controllerName, definitionsName)
 }
 
-// isOptional reports whether an object is a definition that the controller works without. These are the definitions
-// of built-in templates, such as Mysql.
-func isOptional(object *unstructured.Unstructured) bool {
-	return object.GetLabels()["holdfast.dev/optional"] != ""
-}
+// optionOf returns the template.Kind.Option of an object that is the definition of a built-in template, such as Mysql,
+// and "" for other objects. The controller works without such a definition.
+func optionOf(u *unstructured.Unstructured) string { return u.GetLabels()["holdfast.dev/optional"] }
 
 // afterInstall describes the next steps. Without them, no Application can write.
 const afterInstall = `

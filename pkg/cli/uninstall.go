@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/deploy"
-	mysqlv1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/builtin"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
@@ -138,14 +138,13 @@ func (o *uninstallOptions) releasable(ctx context.Context, c *connection.Cluster
 	if err != nil {
 		return nil, err
 	}
-	databases, err := existing(ctx, c, mysqlv1.GroupVersionResource)
-	if err != nil {
-		return nil, err
+	for _, kind := range builtin.Kinds() {
+		left, err := existing(ctx, c, kind.GroupVersionResource())
+		if err != nil || len(left) > 0 {
+			return nil, cmp.Or(err, refusal(kind.Kind, left, strings.TrimSpace("To delete one, run: kubectl delete "+kind.Option()+" NAME. "+kind.Kept)))
+		}
 	}
-	switch {
-	case len(databases) > 0:
-		return nil, refusal("Mysql", databases, "To delete one, run: kubectl delete mysql NAME. Its volume and credentials are kept, unless its deletionPolicy is Delete")
-	case len(applications) > 0 && !o.release:
+	if len(applications) > 0 && !o.release {
 		return nil, refusal("Application", applications, "To delete one with its objects, run: holdfast delete NAME. To release all, add --release")
 	}
 	return applications, nil

@@ -15,7 +15,10 @@ var _ template.Template = Template{}
 
 // Kind implements template.Template.
 func (Template) Kind() template.Kind {
-	return template.Kind{GroupVersionKind: v1.GroupVersionKind, Resource: v1.Resource}
+	return template.Kind{
+		GroupVersionKind: v1.GroupVersionKind, Resource: v1.Resource,
+		Kept: "Its volume and credentials are kept, unless its deletionPolicy is Delete",
+	}
 }
 
 // Render implements template.Template. It rejects a spec that does not fit the existing volume. The error joins

@@ -1,6 +1,8 @@
 package template
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -25,7 +27,12 @@ type Kind struct {
 	schema.GroupVersionKind
 	// Resource is the plural in URLs.
 	Resource string
+	// Kept is a sentence about what remains after the deletion of a resource, for users who delete it; "" for nothing.
+	Kept string
 }
+
+// Option returns the name of the kind in options of the installation, such as --without-mysql.
+func (k Kind) Option() string { return strings.ToLower(k.Kind) }
 
 // GroupVersionResource returns the resource of the kind.
 func (k Kind) GroupVersionResource() schema.GroupVersionResource {
