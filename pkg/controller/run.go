@@ -62,9 +62,9 @@ func New(client *cluster.Client, options Options) *Controller {
 // newReconciler returns the Reconciler of all Applications. The workers share it, and it has no mutable state.
 func (c *Controller) newReconciler() *reconcile.Reconciler {
 	options := c.options
-	sources := &sourceRenewer{c.registry, options.Fetcher, options.Hooks, options.SourceInterval, options.Now}
-	reports := &conclusions{c.registry, options.Metrics, options.Notify, c.sharers, c.objectEvents, c.target.accountOf}
 	size := maxDecoded(options.MemoryLimit)
+	sources := &sourceRenewer{c.registry, options.Fetcher, options.Hooks, size, options.SourceInterval, options.Now}
+	reports := &conclusions{c.registry, options.Metrics, options.Notify, c.sharers, c.objectEvents, c.target.accountOf}
 	r := &reconcile.Reconciler{
 		Room: reconcile.Room{Size: size, Enter: newRooms(size).enter},
 		Home: home{c.applications, reports, c.registry, c.events, c.forget}, Slices: c.slices, Target: c.target.targetOf, Source: sources.source,

@@ -37,6 +37,8 @@ type sourceRenewer struct {
 	fetcher  source.Fetcher
 	// hooks have listeners that may change translated manifests.
 	hooks *hooks.Hooks
+	// maxDecoded is the memory that the manifests of a translation may take.
+	maxDecoded int
 	// interval is the time between two polls without spec.interval.
 	interval time.Duration
 	now      func() time.Time
@@ -143,7 +145,7 @@ func (s *sourceRenewer) translate(ctx context.Context, app *v1alpha1.Application
 		return &intent.Source{Problem: problem}
 	}
 	unchanged := before != nil && before.translation != nil && before.translation.Problem == nil && material.IsUnchanged(before.material)
-	t.material = material
+	t.material, material.MaxDecoded = material, s.maxDecoded
 	if unchanged {
 		return before.translation
 	}

@@ -31,6 +31,8 @@ type Fetcher interface {
 // Application as before.
 type Material struct {
 	Application *v1alpha1.Application
+	// MaxDecoded is the memory that the translated manifests may take, in bytes; 0: intent.MaxDecoded.
+	MaxDecoded int
 	// Name identifies the template or archive in messages.
 	Name string
 	URL  string

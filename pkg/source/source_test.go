@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/internal/footprint"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/fetch"
 	"holdfast.dev/holdfast/pkg/hooks"
@@ -389,6 +390,63 @@ func TestHooksCanChangeTranslation(t *testing.T) {
 	assert.Equal(t, v1alpha1.ReasonHookFailed, s.Problem.Reason)
 	assert.Contains(t, s.Problem.Message, "not on Sundays")
 	assert.False(t, s.Problem.Stalled())
+}
+
+// The limits of spec.manifest apply to translations, too.
+func TestATranslationThatIsTooLarge(t *testing.T) {
+	many := func(n int) []map[string]any {
+		objects := make([]map[string]any, n)
+		for i := range objects {
+			objects[i] = map[string]any{"kind": "ConfigMap"}
+		}
+		return objects
+	}
+	var deep any = "end"
+	for range footprint.MaxDepth {
+		deep = []any{deep}
+	}
+	list := make([]any, 100_000)
+	for i := range list {
+		list[i] = map[string]any{"": int64(0)}
+	}
+	for _, row := range []struct {
+		name    string
+		objects []map[string]any
+		limit   int
+		message string
+	}{
+		{"the most manifests", many(20_000), 0, ""},
+		{"one more", many(20_001), 0, "the translation has 20001 manifests, more than the limit of 20000"},
+		{"a deep one", []map[string]any{{"a": deep}}, 0, "the translation has more than the limit of 1000 nested levels"},
+		{"many maps in one manifest", []map[string]any{{"a": list}}, 32 << 20, "the translation has 42 MiB of decoded manifests, more than the limit of 32"},
+		{"less memory for the controller", many(5_000), 1 << 20, "the translation has 3 MiB of decoded manifests, more than the limit of 1"},
+		{"what the template itself has", nil, 1 << 10, "the translation has 1 MiB of decoded manifests, more than the limit of 0"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			h := hooks.New()
+			h.ApplicationToscaTranslation.Listen("more", func(tr *hooks.Translation) error {
+				if row.objects != nil {
+					tr.Objects = row.objects
+				}
+				return nil
+			})
+			m, problem := source.Gather(t.Context(), application(t, tosca("")), nil, nil, nil)
+			require.Nil(t, problem)
+			m.MaxDecoded = row.limit
+			s := source.Translate(t.Context(), m, nil, h)
+			if row.message == "" {
+				require.Nil(t, s.Problem)
+				return
+			}
+			require.NotNil(t, s.Problem)
+			assert.Nil(t, s.Objects)
+			assert.Equal(t, v1alpha1.ReasonTooLarge, s.Problem.Reason)
+			assert.Contains(t, s.Problem.Message, row.message)
+			assert.Equal(t, "spec.tosca.template", s.Problem.Path.String())
+			assert.True(t, s.Problem.Stalled(), "a retry makes no sense")
+			assert.NotEmpty(t, s.Problem.Remedy.Text)
+		})
+	}
 }
 
 func TestTranslateStopsWithContext(t *testing.T) {

@@ -52,6 +52,9 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 	case err != nil:
 		return &intent.Source{Problem: m.located(imports.problem(err))}
 	}
+	if problem := m.tooLarge(event.Objects); problem != nil {
+		return &intent.Source{Problem: m.located(problem)}
+	}
 	return &intent.Source{Objects: event.Objects, Outputs: event.Outputs, Warnings: event.Warnings, Digest: m.digest(event.Digest)}
 }
 
