@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/facts"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -87,7 +88,7 @@ func TestTheRulesInFields(t *testing.T) {
 		require.NoError(t, yaml.UnmarshalStrict([]byte("[{resource: {kind: "+kind+", name: web}, hold: [\"*\", "+item[1]+"]}]"), &app.Spec.Fields))
 		p := plan.Decide(plan.Input{Application: app, Kinds: intent.Offline()})
 		assert.Nil(t, p.Invalid, item[1])
-		assert.Contains(t, fmt.Sprint(p.View().Status.MangledObserverSchema), "observer_schema_", item[1])
+		assert.Contains(t, fmt.Sprint(explain.ViewOf(p).Status.MangledObserverSchema), "observer_schema_", item[1])
 	}
 	for _, key := range observer.RuleKeys {
 		isShown := slices.ContainsFunc(items, func(item []string) bool { return strings.Contains(item[1], ", "+key.Name+": ") })

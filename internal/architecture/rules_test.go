@@ -12,10 +12,11 @@ var layers = [][]string{
 	{"pkg/observer", "pkg/slice"},
 	{"pkg/delta"},
 	{"pkg/template", "pkg/writer", "pkg/claim"},
-	{"pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/health"},
+	{"pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/health", "pkg/suggestion"},
 	{"pkg/intent", "pkg/builtin"},
 	{"pkg/record"},
 	{"pkg/plan"},
+	{"pkg/explain"},
 	{"pkg/cluster", "pkg/fetch", "pkg/notify", "pkg/worker"},
 	{"pkg/audit", "pkg/reconcile", "pkg/source"},
 	{"pkg/controller", "pkg/cli", "pkg/callback"},
@@ -26,7 +27,7 @@ var layers = [][]string{
 // pure are the packages that decide and never act.
 var pure = []string{
 	"internal/compress", "internal/footprint", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
-	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/record", "pkg/health", "pkg/plan",
+	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/record", "pkg/health", "pkg/suggestion", "pkg/plan", "pkg/explain",
 }
 
 // notInPure lists packages that pure packages must not depend on, not even indirectly. It does not contain
@@ -45,7 +46,7 @@ var notInPure = []string{
 // (pkg/health and pkg/plan depend on such types through the kstatus library.)
 var dataOnly = []string{
 	"internal/compress", "internal/footprint", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
-	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/record",
+	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/record", "pkg/suggestion",
 }
 
 // notImportedByPure lists packages that pure packages must not import directly.

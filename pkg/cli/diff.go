@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/explain"
 )
 
 const diffLong = `Show the differences between an Application and the live objects.
@@ -180,7 +181,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 		if err := t.Print(&text); err != nil {
 			return err
 		}
-		different, views[i] = different || t.Count.Differs(), d.View()
+		different, views[i] = different || t.Count.Differs(), explain.ViewOf(d.Plan)
 	}
 	if o.print != nil {
 		err = o.print(o.streams.Out, views...)

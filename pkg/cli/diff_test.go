@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -71,7 +72,7 @@ func exists(file string) bool {
 }
 
 // viewOf returns the plan of a case without the command line.
-func viewOf(t *testing.T, directory string) plan.View {
+func viewOf(t *testing.T, directory string) explain.View {
 	t.Helper()
 	app := &v1alpha1.Application{}
 	raw, err := os.ReadFile(filepath.Join(directory, "application.yaml"))
@@ -89,7 +90,7 @@ func viewOf(t *testing.T, directory string) plan.View {
 		require.True(t, ok)
 		in.Live[id] = document.Value
 	}
-	return plan.Decide(in).View()
+	return explain.ViewOf(plan.Decide(in))
 }
 
 // 1000 resources, half of them drifted. The budget of `diff` is 0.5 s.

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/page"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 )
 
@@ -166,7 +167,7 @@ func (o *explainOptions) run(ctx context.Context) error {
 		text, err := page.ObjectFile(d, id, o.program, o.streams.Now())
 		return errors.Join(err, terminal.Write(o.streams.Out, text))
 	}
-	explained, _ := d.Explain(id, o.showSecrets)
+	explained, _ := explain.Resource(d.Plan, id, o.showSecrets)
 	if problem := explained.Change.Problem; problem != nil && problem.Disposition() == intent.DispositionUnread {
 		return problem
 	}

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/explain"
 )
 
 // holdersOptions are the options of `explain KIND/NAME`, which lists the Applications that hold fields of an
@@ -31,8 +31,8 @@ type holdersOptions struct {
 // holdersView is what `explain KIND/NAME -o json` prints.
 type holdersView struct {
 	report.Type `yaml:",inline"`
-	Resource    plan.ViewResource `json:"resource" yaml:"resource"`
-	Holders     []claim.Holder    `json:"holders" yaml:"holders"`
+	Resource    explain.ViewResource `json:"resource" yaml:"resource"`
+	Holders     []claim.Holder       `json:"holders" yaml:"holders"`
 }
 
 // holders returns the options if the first argument is an object.
@@ -74,7 +74,7 @@ func (o holdersOptions) run(ctx context.Context) error {
 		apiVersion, _ := object.Object["apiVersion"].(string)
 		return o.print(o.streams.Out, holdersView{
 			Type: report.Type{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Holders"}, Holders: append([]claim.Holder{}, holders...),
-			Resource: plan.ViewResource{APIVersion: apiVersion, Kind: object.ID.Kind, Namespace: object.ID.Namespace, Name: object.ID.Name},
+			Resource: explain.ViewResource{APIVersion: apiVersion, Kind: object.ID.Kind, Namespace: object.ID.Namespace, Name: object.ID.Name},
 		})
 	}
 	var text bytes.Buffer

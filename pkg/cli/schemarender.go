@@ -6,6 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/explain"
 )
 
 // schemaRenderOptions are the options to print the effective schemas of an Application. The effective schemas are
@@ -33,11 +34,5 @@ func (o schemaRenderOptions) run(ctx context.Context) error {
 	if err := files.NotDecided(d); err != nil {
 		return err
 	}
-	var entries []map[string]any
-	for _, entry := range d.View().Status.MangledObserverSchema {
-		if object, ok := entry.(map[string]any); ok {
-			entries = append(entries, object)
-		}
-	}
-	return terminal.PrintObjects(o.streams.Out, entries...)
+	return terminal.PrintObjects(o.streams.Out, explain.Schemas(d.Plan)...)
 }

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/suggestion"
 )
 
 // schemaSuggestOptions are the options to propose schemas for live objects.
@@ -69,7 +69,7 @@ func (o *schemaSuggestOptions) run(ctx context.Context) error {
 	}
 	if app != nil {
 		for _, object := range objects {
-			app.AddEntry(object.Suggestion().Entry)
+			app.AddEntry(object.Suggest().Entry)
 		}
 		return terminal.PrintObjects(o.streams.Out, app.Value)
 	}
@@ -78,7 +78,7 @@ func (o *schemaSuggestOptions) run(ctx context.Context) error {
 		if i > 0 {
 			text = append(text, "---\n"...)
 		}
-		text = append(text, suggestionText(object.Suggestion(), o.streams)...)
+		text = append(text, suggestionText(object.Suggest(), o.streams)...)
 	}
 	return terminal.Write(o.streams.Out, text)
 }
@@ -90,7 +90,7 @@ func (o *schemaSuggestOptions) run(ctx context.Context) error {
 //	apiVersion: apps/v1
 //	kind: Deployment
 //	...
-func suggestionText(s plan.Suggestion, streams Streams) []byte {
+func suggestionText(s suggestion.Proposal, streams Streams) []byte {
 	var b bytes.Buffer
 	if len(s.LeftOut) > 0 {
 		b.WriteString("# Omitted, because other clients write it:\n")

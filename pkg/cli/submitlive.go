@@ -91,7 +91,7 @@ func (o *submitOptions) take(ctx context.Context, c *connection.Cluster) (*files
 			notes = append(notes, object.ID.String()+" is omitted, because the Application would contain its values; to include it, add --with-secrets")
 			continue
 		}
-		taken.Add(object.Suggestion(), c.Namespace)
+		taken.Add(object.Suggest(), c.Namespace)
 	}
 	printNotes(o.streams.Err, notes)
 	if len(taken.Manifests) == 0 {

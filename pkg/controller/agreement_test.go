@@ -27,6 +27,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli"
 	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -150,11 +151,11 @@ type agreement struct {
 
 // planned contains the compared part of the output of `holdfast diff -o json`.
 type planned struct {
-	Application plan.ViewOwner
+	Application explain.ViewOwner
 	Changes     []struct {
 		Action   plan.Action
-		Resource plan.ViewResource
-		Problem  *plan.ViewProblem
+		Resource explain.ViewResource
+		Problem  *explain.ViewProblem
 	}
 	refused string
 }

@@ -32,6 +32,19 @@ func Published(known Kinds, gvk schema.GroupVersionKind) *kinds.Node {
 	return known.Type(gvk)
 }
 
+// DefaultFor returns the value that the API server sets if a field of an object of the kind is absent. It returns false
+// if the schema of the kind does not define it.
+func DefaultFor(known Kinds, gvk schema.GroupVersionKind, path string) (any, bool) {
+	parsed, err := observer.ParseFieldPath(path)
+	if err != nil {
+		return nil, false
+	}
+	if value, defined := parsed.DefaultFor(Published(known, gvk)); defined {
+		return value, true
+	}
+	return parsed.DefaultFor(kinds.Builtin(gvk)) // the published schema has few defaults of built-in kinds
+}
+
 // UnknownFields returns an error for each unknown field in manifests, in spec.select, and in the schemas that a user
 // wrote: a *manifest.ValidationError or an *observer.ValidationError. It skips fields that the live object has, because
 // the API server knows them and may be newer than the schema of the kind. An API server drops unknown fields without an

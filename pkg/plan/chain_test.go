@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -16,7 +17,7 @@ import (
 // printed returns the status of a plan as it is printed in JSON.
 func printed(t *testing.T, p *plan.Plan) (status v1alpha1.ApplicationStatus) {
 	t.Helper()
-	raw, err := json.Marshal(p.View().Status)
+	raw, err := json.Marshal(explain.ViewOf(p).Status)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &status))
 	return status
@@ -87,9 +88,9 @@ observerSchema:
 			app.Status = status
 			offline.app = &app
 			p, chained := w.decide(), offline.decide()
-			want, err := p.View().YAML()
+			want, err := explain.ViewOf(p).YAML()
 			require.NoError(t, err)
-			got, err := chained.View().YAML()
+			got, err := explain.ViewOf(chained).YAML()
 			require.NoError(t, err)
 			assert.Equal(t, string(want), string(got))
 

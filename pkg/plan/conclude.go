@@ -28,6 +28,11 @@ func (p *Plan) Summarize(outcomes map[manifest.ID]Outcome, now time.Time) Result
 	return p.conclude(&summarizer{now: metav1.NewTime(now.UTC().Truncate(time.Second)), at: now, outcomes: outcomes})
 }
 
+// PreviewStatus returns the status after all changes of the plan succeed.
+func (p *Plan) PreviewStatus() v1alpha1.ApplicationStatus {
+	return p.conclude(&summarizer{preview: true}).Status
+}
+
 // conclude fills the result of a summarizer. Only the copy of the plan and the clone of its memory change. The parts
 // depend on each other in this order: conditions need the problems, the event needs the conditions and the changes.
 func (p *Plan) conclude(c *summarizer) Result {

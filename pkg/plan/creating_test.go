@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -136,7 +137,7 @@ func TestValuesOfSecretsAreNotWrittenDown(t *testing.T) {
 	assert.Equal(t, []string{"data.user missing", "data.password removed"}, paths(p))
 	for _, c := range p.Changes {
 		for _, d := range c.Fields {
-			assert.NotContains(t, fmt.Sprint(plan.MaskedField(c.ID, d).Desired.Any), "Y2FuYXJ5")
+			assert.NotContains(t, fmt.Sprint(explain.MaskedField(c.ID, d).Desired.Any), "Y2FuYXJ5")
 		}
 	}
 	assert.NotContains(t, observertest.Unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]), "Y2FuYXJ5")

@@ -22,10 +22,8 @@
 //
 // Its layers, from the top down. A layer only uses the layers below it:
 //
-//	for users    view.go has a plan in printable form; explain.go (explainwalk.go, explainshare.go,
-//	             explainfield.go) explains the state of each field; notheld.go finds the free
-//	             fields that differ from the manifest; suggest.go proposes a schema, without the
-//	             defaults of defaults.go; visible.go chooses the differences to show
+//	for users    visible.go chooses the differences to show; inspect.go has what package explain
+//	             explains
 //	summarize    conclude.go writes the parts of the status, one after the other:
 //	             response.go interprets responses of the API server,
 //	             deletioncount.go counts deletions,
@@ -47,8 +45,8 @@
 //	             (branch.go, merge.go) restores the values of released fields, unless handover.go
 //	             leaves them to an Application with a pending claim; baseline.go
 //	             records original values, original.go finds them in the object without the
-//	             values of Applications, heldvalue.go has the values while fields are held.
-//	             facts.go has what all of them depend on
+//	             values of Applications and without defaults (defaults.go), heldvalue.go has the
+//	             values while fields are held. facts.go has what all of them depend on
 //	the input    package intent makes the objects and schemas of the spec, and package
 //	             record reads the records of the status. listeners.go has the engine's own
 //	             steps among the hooks, users.go the user of a change; size.go checks whether

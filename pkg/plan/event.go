@@ -189,7 +189,7 @@ func (c eventWriter) warnContested(leaf Leaf) {
 		c.warnings = append(c.warnings, leaf.ID.String()+": another client repeatedly removes the tracking metadata"+bySuffix(f.Manager))
 		return
 	}
-	desired, observed := maskedPair(leaf.ID, leaf.Path, f.Desired, f.Observed)
+	desired, observed := MaskedPair(leaf.ID, leaf.Path, f.Desired, f.Observed)
 	text := fmt.Sprintf("%s of %s is contested: desired %s, observed %s", leaf.Path, leaf.ID, inline(desired), inline(observed))
 	if f.Manager != "" {
 		text += ", written by " + f.Manager

@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -81,7 +82,7 @@ func freeIsUntouched(t require.TestingT, in plan.Input) int {
 			continue
 		}
 		patches++
-		e, ok := p.Explain(change.ID, true)
+		e, ok := explain.Resource(p, change.ID, true)
 		require.True(t, ok)
 		tree, touched := origins(in.Live[change.ID], ""), map[string]bool{}
 		for _, op := range change.Patch {
@@ -91,8 +92,8 @@ func freeIsUntouched(t require.TestingT, in plan.Input) int {
 		explained := map[string]bool{}
 		for _, f := range e.Fields {
 			pointer := f.LivePath().Pointer()
-			explained[pointer] = explained[pointer] || f.State != plan.FieldFree
-			if f.State != plan.FieldFree {
+			explained[pointer] = explained[pointer] || f.State != explain.Free
+			if f.State != explain.Free {
 				continue
 			}
 			for at := range touched {
@@ -117,7 +118,7 @@ func freeIsUntouched(t require.TestingT, in plan.Input) int {
 
 // isOfNewElement reports whether a field lies in a missing list element. Such an element is created
 // with all its fields, including the free ones.
-func isOfNewElement(f plan.Field) bool {
+func isOfNewElement(f explain.Field) bool {
 	return slices.ContainsFunc(f.LivePath().Parent().Chain(), func(step *observer.Path) bool { return step.IsElement() && step.Index() < 0 })
 }
 
@@ -138,7 +139,7 @@ var position = regexp.MustCompile(`\[\d+\]`)
 
 // valuesOf returns the paths of all fields of a live object, or none if the object has been released.
 func valuesOf(in plan.Input, id manifest.ID) map[string]bool {
-	e, _ := plan.Decide(in).Explain(id, true)
+	e, _ := explain.Resource(plan.Decide(in), id, true)
 	values := map[string]bool{}
 	for _, f := range e.Fields {
 		if f.Live.Set {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -42,16 +41,6 @@ func (f *facts) IsObserveOnly() bool {
 
 // IsNoOp reports whether no change of the plan is executed.
 func (f *facts) IsNoOp() bool { return f.Suspended() || f.IsObserveOnly() }
-
-// corrects reports whether the plan corrects a difference of a change now.
-func (f *facts) corrects(c Change, d delta.Difference) bool {
-	return !d.HeldBack && !d.ReportOnly && !f.stops(c)
-}
-
-// stops reports whether nothing is written to the object of a change: explainer.driftAction has the reasons.
-func (f *facts) stops(c Change) bool {
-	return f.IsNoOp() || c.Problem != nil && c.Action == Unchanged
-}
 
 // restored reports whether the manifests are from the status, because their source is not available.
 func (f *facts) restored() bool { return f.in.Source != nil && f.in.Source.Restored }

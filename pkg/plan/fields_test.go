@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -34,7 +35,7 @@ func TestFieldsAreTheSchemaThatTheyCompileTo(t *testing.T) {
 			require.Regexp(r, "lies within|which its rule .* does not allow|must be absent|is not a map|fails to evaluate|cannot have a mode|the same path|the same field", p.Invalid.Message)
 			return
 		}
-		for _, entry := range p.View().Status.MangledObserverSchema {
+		for _, entry := range explain.ViewOf(p).Status.MangledObserverSchema {
 			if strings.Contains(string(manifest.EncodeJSON(entry)), observer.KeyKeys) {
 				return // no written schema can close a map
 			}
@@ -82,7 +83,7 @@ func hasElements(value any) bool {
 // changes returns the changes of a plan, with the schema and the last-applied state.
 func changes(t require.TestingT, p *plan.Plan) string {
 	require.Nil(t, p.Invalid)
-	v := p.View()
+	v := explain.ViewOf(p)
 	raw, err := json.MarshalIndent([]any{v.Changes, v.Status.MangledObserverSchema, v.Status.LastAppliedManifest}, "", " ")
 	require.NoError(t, err)
 	// Only a schema of spec.fields marks learned leaves.
@@ -392,7 +393,7 @@ func TestRulesInASchemaMoveToFields(t *testing.T) {
 		require.Equal(r, entry.HasRules(), w.app.Spec.Fields != nil)
 		moved := w.decide()
 		require.Nil(r, moved.Invalid, "%v", w.app.Spec.Fields)
-		recorded := moved.View().Status.MangledObserverSchema
+		recorded := explain.ViewOf(moved).Status.MangledObserverSchema
 		require.Len(r, recorded, 1)
 		require.Equal(r, entry.Raw(), recorded[0], "%v", w.app.Spec.Fields)
 	})

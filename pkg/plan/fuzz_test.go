@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -53,7 +54,7 @@ func FuzzDecide(f *testing.F) {
 			}
 		}
 		p := plan.Decide(in)
-		if _, err := p.View().YAML(); err != nil {
+		if _, err := explain.ViewOf(p).YAML(); err != nil {
 			t.Fatal(err)
 		}
 		seen := map[manifest.ID]bool{}
@@ -116,7 +117,7 @@ func FuzzShared(f *testing.F) {
 						t.Fatalf("%s is written: %v", d.Path, d.Desired)
 					}
 				}
-				p.ExplainChange(c, false)
+				explain.Change(p, c, false)
 			}
 			result := p.Summarize(nil, time.Unix(0, 0))
 			if _, err := json.Marshal(result.Status); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -39,7 +40,7 @@ func TestGolden(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			in := readCase(t, dir)
 			p := plan.Decide(in)
-			got, err := p.View().YAML()
+			got, err := explain.ViewOf(p).YAML()
 			require.NoError(t, err)
 			golden := filepath.Join(dir, "plan.golden.yaml")
 			if *update {

@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -54,7 +55,7 @@ func TestDecideSurvivesInvalidInput(t *testing.T) {
 			}
 		}
 		p := plan.Decide(in)
-		_, err = p.View().YAML()
+		_, err = explain.ViewOf(p).YAML()
 		require.NoError(r, err)
 		p.Summarize(nil, time.Unix(0, 0))
 	})

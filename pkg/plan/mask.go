@@ -12,8 +12,10 @@ import (
 // element represents a list element among the fields of a path.
 const element = "[]"
 
-// secretPath reports whether a path of a resource leads to a value that only readers of the Secret may see.
+// IsSecretPath reports whether a path of a resource leads to a value that only readers of the Secret may see.
 // A path that cannot be parsed may lead anywhere.
+func IsSecretPath(id manifest.ID, path string) bool { return secretPath(id, path) }
+
 func secretPath(id manifest.ID, path string) bool {
 	if !mayHaveSecrets(id) {
 		return false
@@ -35,8 +37,8 @@ func secretPath(id manifest.ID, path string) bool {
 
 var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
 
-// secretPointer is like secretPath, for a JSON pointer.
-func secretPointer(id manifest.ID, pointer string) bool {
+// IsSecretPointer is like IsSecretPath, for a JSON pointer.
+func IsSecretPointer(id manifest.ID, pointer string) bool {
 	if !mayHaveSecrets(id) {
 		return false
 	}
@@ -118,9 +120,9 @@ func withoutLastApplied(object map[string]any) map[string]any {
 	return object
 }
 
-// maskedPair returns two values at a path for display. If the path leads to a value of a Secret, both are masked, but
+// MaskedPair returns two values at a path for display. If the path leads to a value of a Secret, both are masked, but
 // still differ. Absent values remain absent.
-func maskedPair(id manifest.ID, path string, desired, observed delta.Value) (maskedDesired, maskedObserved delta.Value) {
+func MaskedPair(id manifest.ID, path string, desired, observed delta.Value) (maskedDesired, maskedObserved delta.Value) {
 	if !secretPath(id, path) {
 		return desired, observed
 	}

@@ -22,7 +22,7 @@ func TestSecretsNeedReadPermission(t *testing.T) {
 		"/data": true, "/data/key": true, "/stringdata/key": true, "/type": false, "/metadata/labels/app": false, "/metadata/annotations": true,
 		"/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration": true, "/metadata/annotations/note": false, "/metadata/uid": false,
 	} {
-		assert.Equal(t, hidden, secretPointer(secret, pointer), pointer)
+		assert.Equal(t, hidden, IsSecretPointer(secret, pointer), pointer)
 	}
 	assert.False(t, secretPath(manifest.ID{Kind: "ConfigMap"}, "data.key"))
 	inner := manifest.ID{Group: "holdfast.dev", Kind: "Application", Namespace: "default", Name: "inner"}
@@ -41,7 +41,7 @@ func TestSecretsNeedReadPermission(t *testing.T) {
 		"/spec/manifest": true, "/spec/manifest/0": true, "/spec/manifest/-": true, "/spec/manifest/0/data/key": true, "/spec/manifest/1/spec/manifest/0/data/key": true,
 		"/spec/select/0/hold/data/key": true, "/spec/select/0/names": false, "/spec/manifest/0/spec/replicas": false, "/spec/suspend": false, "/metadata/annotations/note": true, "/metadata/uid": false,
 	} {
-		assert.Equal(t, hidden, secretPointer(inner, pointer), pointer)
+		assert.Equal(t, hidden, IsSecretPointer(inner, pointer), pointer)
 	}
 	assert.Equal(t, map[string]any{"kind": "Secret", "type": "Opaque", "stringdata": map[string]any{"password": manifest.Masked}, "datum": manifest.Masked},
 		manifest.Redact(map[string]any{"kind": "Secret", "type": "Opaque", "stringdata": map[string]any{"password": "x"}, "datum": "x"}))

@@ -16,6 +16,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -787,7 +788,7 @@ var features = []feature{
 		status, err := json.Marshal(c.app.Status)
 		require.NoError(c.t, err)
 		c.change("bWFsbG9yeQ==", "data", "password")
-		view, err := json.Marshal(c.decide().View())
+		view, err := json.Marshal(explain.ViewOf(c.decide()))
 		require.NoError(c.t, err)
 		for _, value := range []string{"Y2FuYXJ5", "bWFsbG9yeQ", "Zm9yZWlnbg"} {
 			for name, text := range map[string]string{"status": string(status), "plan": string(view)} {

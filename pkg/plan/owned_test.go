@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -98,7 +99,7 @@ manifest:
   metadata: {name: aws-node}
   spec: {template: {spec: {containers: [{name: aws-node, env: [{name: WARM_IP, value: "5"}]}]}}}
 `)
-	explained, _ := w.decide().Explain(node, false)
+	explained, _ := explain.Resource(w.decide(), node, false)
 	for _, f := range explained.Fields {
 		if f.Path == "spec.template.spec.containers[name=aws-node].env[name=WARM_IP].value" {
 			assert.Equal(t, "on release, it is removed: it had no original value", f.OnRelease)

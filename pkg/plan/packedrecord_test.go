@@ -20,6 +20,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -53,7 +54,7 @@ func TestARecordIsShort(t *testing.T) {
 
 func previewOf(t *testing.T, p *plan.Plan) (status v1alpha1.ApplicationStatus) {
 	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(observertest.JSON(p.View().Status)), &status))
+	require.NoError(t, json.Unmarshal([]byte(observertest.JSON(explain.ViewOf(p).Status)), &status))
 	return status
 }
 
@@ -115,7 +116,7 @@ func TestAPlanHasItsStatusAtAnySize(t *testing.T) {
 	var printed struct {
 		Status map[string]json.RawMessage `json:"status"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(observertest.JSON(plan.Decide(in).View())), &printed))
+	require.NoError(t, json.Unmarshal([]byte(observertest.JSON(explain.ViewOf(plan.Decide(in)))), &printed))
 	assert.NotContains(t, printed.Status, "record")
 	for _, list := range []string{"mangledObserverSchema", "lastAppliedManifest", "lastObservedManifest"} {
 		var items []any

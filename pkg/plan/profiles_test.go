@@ -19,6 +19,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -64,7 +65,7 @@ func overlaps(path string, paths []string) bool {
 // unnamed returns the changes of a plan as JSON, without the names of profiles and the texts that have them.
 func unnamed(t require.TestingT, p *plan.Plan) string {
 	require.Nil(t, p.Invalid)
-	v := p.View()
+	v := explain.ViewOf(p)
 	for i := range v.Changes {
 		v.Changes[i].Profiles = nil
 		for k := range v.Changes[i].NotHeld {
@@ -78,7 +79,7 @@ func unnamed(t require.TestingT, p *plan.Plan) string {
 
 // whole returns an entire plan as JSON.
 func whole(t require.TestingT, p *plan.Plan) string {
-	raw, err := json.Marshal(p.View())
+	raw, err := json.Marshal(explain.ViewOf(p))
 	require.NoError(t, err)
 	return string(raw)
 }
@@ -328,13 +329,13 @@ func TestShippedProfiles(t *testing.T) {
 			w.round()
 			leaf := strings.Split(row.free, ".")
 			if row.free == "" {
-				assert.Empty(t, w.decide().View().Changes[0].Profiles)
+				assert.Empty(t, explain.ViewOf(w.decide()).Changes[0].Profiles)
 				return
 			}
 			set(w.only(), "aW5qZWN0ZWQ=", leaf...)
 			p := w.decide()
 			assert.False(t, p.HasWork())
-			assert.Equal(t, row.free, p.View().Changes[0].NotHeld[0].Path)
+			assert.Equal(t, row.free, explain.ViewOf(p).Changes[0].NotHeld[0].Path)
 		})
 	}
 }
@@ -404,8 +405,8 @@ func TestRulesDoNotReadSecrets(t *testing.T) {
 		w.profiles.All = []*intent.Profile{profileOf(t, "one", `{kinds: [{kind: Secret}], free: [type], match: "`+rule+`"}`)}
 		p := w.decide()
 		require.Nil(t, p.Invalid)
-		e, _ := p.Explain(p.Changes[0].ID, false)
-		isHeld := slices.ContainsFunc(e.Fields, func(f plan.Field) bool { return f.Path == "type" && f.State == plan.FieldHeld })
+		e, _ := explain.Resource(p, p.Changes[0].ID, false)
+		isHeld := slices.ContainsFunc(e.Fields, func(f explain.Field) bool { return f.Path == "type" && f.State == explain.Held })
 		assert.Equal(t, held, isHeld, rule)
 	}
 }

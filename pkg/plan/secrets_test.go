@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -48,11 +49,11 @@ observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations:
 				set(o, "Y2FuYXJ5LTM=", "data", "c")
 			}
 			look := func(p *plan.Plan, result plan.Result) {
-				hidesCanaries(t, p.View())
+				hidesCanaries(t, explain.ViewOf(p))
 				hidesCanaries(t, result)
 				for _, c := range p.Changes {
 					for _, d := range c.Fields {
-						hidesCanaries(t, plan.MaskedField(c.ID, d))
+						hidesCanaries(t, explain.MaskedField(c.ID, d))
 					}
 				}
 			}
@@ -92,7 +93,7 @@ func TestNoValueOfANestedSecretIsShown(t *testing.T) {
 			w := newWorld(t, "manifest: ["+inner+"]\n"+row.schema)
 			secret := func() map[string]any { return get(w.only(), "spec", "manifest").([]any)[0].(map[string]any) }
 			look := func(p *plan.Plan, result plan.Result) {
-				hidesCanaries(t, p.View())
+				hidesCanaries(t, explain.ViewOf(p))
 				hidesCanaries(t, result)
 				hidesCanaries(t, w.app.Status)
 			}
@@ -141,7 +142,7 @@ func TestNoValueOfANestedSelectionIsShown(t *testing.T) {
 			look := func() {
 				p := w.decide()
 				require.Nil(t, p.Invalid)
-				hidesCanaries(t, p.View())
+				hidesCanaries(t, explain.ViewOf(p))
 				_, result := w.round()
 				hidesCanaries(t, result)
 				hidesCanaries(t, w.app.Status)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -155,7 +156,7 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 	for name, app := range map[string]*v1alpha1.Application{"submitted": w.app, "not submitted": {ObjectMeta: metav1.ObjectMeta{Name: w.app.Name, Namespace: w.app.Namespace}, Spec: w.app.Spec}} {
 		p := plan.Decide(plan.Input{Application: app, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{id: w.live[id]}})
 		assert.Contains(t, p.Warnings, warning, name)
-		view, err := p.View().YAML()
+		view, err := explain.ViewOf(p).YAML()
 		require.NoError(t, err)
 		assert.Contains(t, string(view), "the original value of data.b exceeds the limit", name)
 	}
@@ -173,7 +174,7 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 		assert.Equal(t, "1 resource; 1 warning: "+warning, message)
 	}
 	w.quiet()
-	explained, _ := w.decide().Explain(id, false)
+	explained, _ := explain.Resource(w.decide(), id, false)
 	for _, f := range explained.Fields {
 		if f.Path == "data.b" {
 			assert.Equal(t, "on release, the live value is kept: its original value was too large to record", f.OnRelease)

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -270,7 +271,7 @@ func lengthen(v any) {
 }
 
 func viewOf(t require.TestingT, p *plan.Plan) string {
-	text, err := p.View().YAML()
+	text, err := explain.ViewOf(p).YAML()
 	require.NoError(t, err)
 	return string(text)
 }

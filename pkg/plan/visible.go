@@ -22,6 +22,14 @@ func (c Change) IsTrackingOnly() bool {
 	return !slices.ContainsFunc(c.Fields, func(d delta.Difference) bool { return !claim.IsOnlyTracking(d) })
 }
 
+// Additions returns the elements that other clients added to open lists of the object. They are kept.
+func (c Change) Additions() []delta.Difference {
+	if c.resource == nil {
+		return nil
+	}
+	return c.resource.compared.Additions
+}
+
 // MaybeRespelled is the note on a live value that may be the accepted form of the desired value.
 const MaybeRespelled = "perhaps only another spelling"
 

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/suggestion"
 )
 
 // LiveFlags has the flags that select live objects, by name or by their labels.
@@ -61,9 +61,9 @@ type LiveObject struct {
 	Object map[string]any
 }
 
-// Suggestion returns which fields of the object to hold. It is computed from managedFields, without a
+// Suggest returns which fields of the object to hold. It is computed from managedFields, without a
 // request.
-func (o LiveObject) Suggestion() plan.Suggestion { return plan.Suggest(o.Object, o.Mapping.Type) }
+func (o LiveObject) Suggest() suggestion.Proposal { return suggestion.For(o.Object, o.Mapping.Type) }
 
 // Live reads the objects that flags and the manifests of files name, and the objects with the labels. An
 // object that is named and has the labels is returned once. It is an error if a named object does not
@@ -228,7 +228,7 @@ func (o LiveObject) leftOut() string {
 		return owner + " controls it"
 	case metadata["deletionTimestamp"] != nil:
 		return "it is being deleted"
-	case o.Suggestion().Empty():
+	case o.Suggest().Empty():
 		return "only controllers write it"
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -54,10 +55,10 @@ func (d Decision) FreedByIncluded() map[plan.Leaf]string {
 	with := plan.Decide(input)
 	freed := map[plan.Leaf]string{}
 	for id, paths := range drifted {
-		explained, _ := with.Explain(id, false)
+		explained, _ := explain.Resource(with, id, false)
 		for _, f := range explained.Fields {
 			isAbsent := func(one *intent.Profile) bool { return one.Name == f.Profile }
-			if f.State == plan.FieldFree && slices.Contains(paths, f.Path) && slices.ContainsFunc(absent, isAbsent) {
+			if f.State == explain.Free && slices.Contains(paths, f.Path) && slices.ContainsFunc(absent, isAbsent) {
 				freed[plan.Leaf{ID: id, Path: f.Path}] = f.Profile
 			}
 		}
@@ -76,9 +77,9 @@ func (d Decision) drifted(profiles []*intent.Profile) map[manifest.ID][]string {
 		if !slices.ContainsFunc(profiles, func(one *intent.Profile) bool { return one.Concerns(change.ID.GroupKind()) }) {
 			continue
 		}
-		explained := d.ExplainChange(change, false)
+		explained := explain.Change(d.Plan, change, false)
 		for _, f := range explained.Fields {
-			if !explained.Missing && (f.Drift != "" || f.State == plan.FieldContested) {
+			if !explained.Missing && (f.Drift != "" || f.State == explain.Contested) {
 				drifted[change.ID] = append(drifted[change.ID], f.Path)
 			}
 		}

@@ -3,7 +3,7 @@ package files
 import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/suggestion"
 )
 
 // FromLive is the source of an Application that holds live objects with their current values. The zero value has
@@ -21,7 +21,7 @@ type FromLive struct {
 //	manifest                       item of spec.fields, if fields are free
 //	Deployment web, in namespace   {resource: {kind: Deployment, name: web}, free: [...]}
 //	Deployment web, elsewhere      {resource: {kind: Deployment, namespace: db, name: web}, free: [...]}
-func (f *FromLive) Add(s plan.Suggestion, namespace string) {
+func (f *FromLive) Add(s suggestion.Proposal, namespace string) {
 	metadata, _ := s.Manifest["metadata"].(map[string]any)
 	resource := map[string]any{"kind": s.Manifest["kind"], "name": metadata["name"]}
 	if metadata["namespace"] == namespace {

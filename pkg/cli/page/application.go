@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // Application is the page of an Application, with all its resources.
@@ -159,7 +159,7 @@ func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 		counts[string(state)] += n
 	}
 	for _, f := range r.Fields {
-		if f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldRemoved && f.State != plan.FieldRestored {
+		if f.Drift != "" && f.State != explain.Contested && f.State != explain.Removed && f.State != explain.Restored {
 			counts["drifted"]++
 			counts[string(f.State)]--
 		}

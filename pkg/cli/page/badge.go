@@ -2,7 +2,7 @@ package page
 
 import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/explain"
 )
 
 // Badge is the display of a state: a color of its own, a sign and a word. The sign and the word are for
@@ -49,11 +49,11 @@ func badgeOf(class string) Badge {
 
 // fieldBadge returns the badge of a field. foreign is true if the object has another owner and no held
 // fields.
-func fieldBadge(f plan.Field, foreign bool) Badge {
+func fieldBadge(f explain.Field, foreign bool) Badge {
 	switch {
-	case foreign && f.State != plan.FieldFree:
+	case foreign && f.State != explain.Free:
 		return badgeOf("other")
-	case f.State == plan.FieldContested, f.State == plan.FieldRemoved, f.State == plan.FieldRestored:
+	case f.State == explain.Contested, f.State == explain.Removed, f.State == explain.Restored:
 	case f.Drift != "":
 		return badgeOf("drifted")
 	}

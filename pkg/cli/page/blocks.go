@@ -8,22 +8,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // block is a group of YAML lines of an object that belong to one field, or a line that belongs to none.
 type block struct {
 	text  []string
-	field *plan.Field // nil for a parent of fields, or a field of the API server
+	field *explain.Field // nil for a parent of fields, or a field of the API server
 }
 
 // blocks returns an object as YAML, with the field to which each line belongs. It includes lines for desired
 // fields that the object does not have. unset has the observed fields without any value. object is not
 // changed; the results refer to the elements of fields.
-func blocks(object map[string]any, fields []plan.Field) (all []block, unset []*plan.Field) {
+func blocks(object map[string]any, fields []explain.Field) (all []block, unset []*explain.Field) {
 	// The key is the JSON Pointer of the value in the object, after missing fields were added.
-	at := map[string]*plan.Field{}
+	at := map[string]*explain.Field{}
 	shown := missingFields{root: runtime.DeepCopyJSON(object), added: map[string]int{}}
 	for i := range fields {
 		f := &fields[i]
@@ -50,7 +50,7 @@ func blocks(object map[string]any, fields []plan.Field) (all []block, unset []*p
 
 // absentValue returns the value to show for a field that is not live: the desired value, or else the value in
 // the manifest. It returns false if there is none.
-func absentValue(f plan.Field) (any, bool) {
+func absentValue(f explain.Field) (any, bool) {
 	switch {
 	case f.Live.Set:
 		return nil, false
@@ -62,7 +62,7 @@ func absentValue(f plan.Field) (any, bool) {
 }
 
 // fieldAt returns the field at a JSON Pointer, or at its nearest parent; nil if there is none.
-func fieldAt(at map[string]*plan.Field, pointer string) *plan.Field {
+func fieldAt(at map[string]*explain.Field, pointer string) *explain.Field {
 	for pointer != "" {
 		if f := at[pointer]; f != nil {
 			return f

@@ -16,9 +16,9 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // Object is the page of one resource of an Application, line by line.
@@ -101,7 +101,7 @@ type Detail struct {
 
 // objectOf returns the page of a resource of the plan. entries has the schemas by resource; see entriesOf.
 func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryLine, now time.Time) Object {
-	e, _ := d.Explain(id, false)
+	e, _ := explain.Resource(d.Plan, id, false)
 	foreign := e.Change.Problem != nil && v1alpha1.InfoForReason(e.Change.Problem.Reason).Foreign
 	o := Object{
 		Ref: RefOf(id), Name: files.NameOf(id, d.Namespace), APIVersion: e.Change.APIVersion, Schema: report.SchemaText(e),
@@ -143,7 +143,7 @@ func findRef(ref string, ids []manifest.ID) (manifest.ID, error) {
 }
 
 // remarks returns texts about the whole object: its problem, or that it does not exist.
-func remarks(e plan.Explanation) (texts []string) {
+func remarks(e explain.Explanation) (texts []string) {
 	if e.Change.Problem != nil {
 		return []string{e.Change.Problem.Reason + ": " + e.Change.Problem.Error()}
 	}
@@ -169,8 +169,7 @@ func entriesOf(d files.Decision, of ...manifest.ID) map[manifest.ID][]EntryLine 
 	for _, id := range of {
 		entries[id] = nil
 	}
-	for _, entry := range d.View().Status.MangledObserverSchema {
-		content, _ := entry.(map[string]any)
+	for _, content := range explain.Schemas(d.Plan) {
 		id, ok := manifest.Identify(content, d.Namespace, d.Kinds)
 		if _, asked := entries[id]; ok && asked {
 			for _, line := range linesOf(content) {
@@ -237,7 +236,7 @@ func (v *objectRows) row(b block) Row {
 		indent := len(r.Text) - len(strings.TrimLeft(r.Text, " "))
 		r.Text, r.Desired = strings.Repeat(" ", indent)+"(absent)", r.Text
 	}
-	if f.Drift != "" && f.Live.Set || f.State == plan.FieldContested && !f.Live.Equal(f.Desired) {
+	if f.Drift != "" && f.Live.Set || f.State == explain.Contested && !f.Live.Equal(f.Desired) {
 		r.Desired = wantedLines(f, b.text[0])
 	}
 	v.Differs = v.Differs || r.Desired != ""
@@ -263,7 +262,7 @@ func (v *objectRows) uniqueID(path string) string {
 
 // wantedLines returns the desired value as YAML, indented like the live value. first is the first line of the
 // live value; it shows whether the field begins a list element.
-func wantedLines(f plan.Field, first string) string {
+func wantedLines(f explain.Field, first string) string {
 	if !f.Desired.Set {
 		return "(removed)"
 	}
@@ -288,7 +287,7 @@ func wantedLines(f plan.Field, first string) string {
 
 // detail returns the explanation of a field. It offers a command only if this user can change the state of the
 // field with it.
-func (v *objectRows) detail(f plan.Field, r Row) Detail {
+func (v *objectRows) detail(f explain.Field, r Row) Detail {
 	state := string(f.State)
 	if r.Badge.Word != state {
 		state += ", " + r.Badge.Word
@@ -302,11 +301,11 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 		d.At = f.Writer.At.UTC().Format(time.RFC3339)
 	}
 	switch f.State {
-	case plan.FieldFree:
+	case explain.Free:
 		d.Verb = "hold"
-	case plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldAllowed, plan.FieldPushed, plan.FieldAbsent:
+	case explain.Held, explain.Learned, explain.Accepted, explain.Contested, explain.Allowed, explain.Pushed, explain.Absent:
 		d.Verb = "free"
-	case plan.FieldReported, plan.FieldMark, plan.FieldRemoved, plan.FieldRestored, plan.FieldClaimed:
+	case explain.Reported, explain.Mark, explain.Removed, explain.Restored, explain.Claimed:
 	}
 	if v.foreign || v.owned || f.IsStatus() {
 		d.Verb = ""
@@ -328,8 +327,8 @@ func numbered(entry []EntryLine) map[string]int {
 // entryLine returns the number of the line that names an observed field or its nearest parent; 0 if no line
 // does. entry has the line numbers by JSON Pointer. Elements of a schema list are numbered as in the desired
 // list.
-func entryLine(entry map[string]int, f plan.Field) (number int) {
-	if f.State == plan.FieldFree || f.State == plan.FieldMark {
+func entryLine(entry map[string]int, f explain.Field) (number int) {
+	if f.State == explain.Free || f.State == explain.Mark {
 		return 0
 	}
 	pointer := ""
@@ -362,7 +361,7 @@ func valueText(v delta.Value) string {
 }
 
 // legend adds the states that occur, with the number of fields in each.
-func (v *objectRows) legend(fields []plan.Field) {
+func (v *objectRows) legend(fields []explain.Field) {
 	counts := map[string]int{}
 	for _, f := range fields {
 		if f.IsStatus() {

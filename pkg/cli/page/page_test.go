@@ -23,6 +23,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -190,7 +191,7 @@ func TestEveryFieldHasItsRow(t *testing.T) {
 			d := decide(t, string(text), string(live))
 			entries := entriesOf(d, files.IDsOf(d)...)
 			for _, change := range d.Changes {
-				e, _ := d.Explain(change.ID, false)
+				e, _ := explain.Resource(d.Plan, change.ID, false)
 				o := objectOf(d, change.ID, entries, now)
 				assert.LessOrEqual(t, len(o.Details), len(e.Fields))
 				shown := map[string]bool{}
@@ -390,11 +391,11 @@ func TestForeignObject(t *testing.T) {
 
 // Each state of a field has a badge, and a line in docs/ui.md.
 func TestEveryStateHasALook(t *testing.T) {
-	source, err := os.ReadFile("../../plan/explain.go")
+	source, err := os.ReadFile("../../explain/explain.go")
 	require.NoError(t, err)
 	page, err := os.ReadFile("../../../docs/ui.md")
 	require.NoError(t, err)
-	states := regexp.MustCompile(`FieldState = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
+	states := regexp.MustCompile(`State = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
 	require.Greater(t, len(states), 6)
 	signs := map[string]bool{}
 	for _, state := range states {

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -177,7 +178,7 @@ func (a advisor) forResource(r ResourceView) []Advice {
 			next = append(next, Advice{text, files.ProfileCommand(profile)})
 		}
 		verb := "explain"
-		if f.State == plan.FieldContested && a.Plan != nil && a.canFree(f) {
+		if f.State == explain.Contested && a.Plan != nil && a.canFree(f) {
 			verb = "free"
 		}
 		if text := a.forField(f, isExplained); text != "" {
@@ -235,13 +236,13 @@ func grantsAccount(remedy *v1alpha1.Remedy) bool {
 //	contested, and cannot be freed  Stop hpa from writing spec.replicas
 //	the API server drops it         Check the spelling of data.tpyo: the API server drops it
 //	drifted, without a known cause  If the drift lasts, check that the controller runs and can write
-func (a advisor) forField(f plan.Field, isExplained bool) string {
+func (a advisor) forField(f explain.Field, isExplained bool) string {
 	switch {
-	case f.State == plan.FieldContested && a.canFree(f):
+	case f.State == explain.Contested && a.canFree(f):
 		return "Stop " + orWriter(f.Writer.Manager) + " from writing " + f.Path + ", or free it"
-	case f.State == plan.FieldContested:
+	case f.State == explain.Contested:
 		return "Stop " + orWriter(f.Writer.Manager) + " from writing " + f.Path
-	case f.State == plan.FieldAccepted && !f.Live.Set && !observer.Empty(f.Desired.Any):
+	case f.State == explain.Accepted && !f.Live.Set && !observer.Empty(f.Desired.Any):
 		return "Check the spelling of " + f.Path + ": the API server drops it"
 	case f.Drift != "" && f.Corrected && a.UID != "" && !isExplained:
 		return "If the drift lasts, check that the controller runs and can write"
@@ -251,7 +252,7 @@ func (a advisor) forField(f plan.Field, isExplained bool) string {
 
 // canFree reports whether "free" works for a field. The owner of an Application would undo the edit, and tracking
 // metadata is always held.
-func (a advisor) canFree(f plan.Field) bool {
+func (a advisor) canFree(f explain.Field) bool {
 	return NotEditable(a.Application) == nil && !claim.IsTrackingPath(f.Path)
 }
 

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -169,7 +170,7 @@ func (t *Differences) header(did verb, change plan.Change) {
 //	spec.replicas: 5 → (absent; the default is 1)  # must not be set
 func (t *Differences) field(change plan.Change, d delta.Difference) {
 	id := change.ID
-	masked := plan.MaskedField(id, d)
+	masked := explain.MaskedField(id, d)
 	desired, observed := masked.Desired, masked.Live
 	path, note := terminal.Visible(d.Path)+":", t.note(id, d)
 	before, short := terminal.Inline(observed)
@@ -196,7 +197,7 @@ func (t *Differences) field(change plan.Change, d delta.Difference) {
 // DefaultText returns the default of an absent field as a remark, or "" if the schema of the kind does not define one.
 // It also returns "" for a default of several lines.
 func DefaultText(known intent.Kinds, apiVersion, kind, path string) string {
-	value, defined := plan.DefaultFor(known, schema.FromAPIVersionAndKind(apiVersion, kind), path)
+	value, defined := intent.DefaultFor(known, schema.FromAPIVersionAndKind(apiVersion, kind), path)
 	if !defined {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -23,16 +24,16 @@ import (
 //	  spec.paused           released: true is kept
 //	  spec.minReadySeconds  learned as soon as a client sets it
 func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan.Plan) {
-	was := map[string]plan.Field{}
+	was := map[string]explain.Field{}
 	// A resource that is new in the Application has no fields before.
-	old, _ := before.Explain(id, false)
+	old, _ := explain.Resource(before, id, false)
 	for _, f := range old.Fields {
 		was[f.Path] = f
 	}
-	now, _ := after.Explain(id, false)
+	now, _ := explain.Resource(after, id, false)
 	var rows [][]string
 	for _, f := range now.Fields {
-		if was[f.Path].State == plan.FieldMark || f.State == plan.FieldMark {
+		if was[f.Path].State == explain.Mark || f.State == explain.Mark {
 			continue // added with the first held field, removed with the last
 		}
 		if what := becomes(was[f.Path], f, now.Missing); what != "" {
@@ -43,11 +44,11 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 		}
 	}
 	for _, f := range old.Fields {
-		if f.State == plan.FieldMark {
+		if f.State == explain.Mark {
 			continue
 		}
-		remains := slices.ContainsFunc(now.Fields, func(other plan.Field) bool { return observer.IsUnder(other.Path, f.Path) })
-		if what := becomes(f, plan.Field{State: plan.FieldFree, Live: f.Live}, now.Missing); !remains && what != "" {
+		remains := slices.ContainsFunc(now.Fields, func(other explain.Field) bool { return observer.IsUnder(other.Path, f.Path) })
+		if what := becomes(f, explain.Field{State: explain.Free, Live: f.Live}, now.Missing); !remains && what != "" {
 			what = cmp.Or(releaseEffect(after, id, f), what)
 			rows = append(rows, []string{"  " + terminal.Visible(f.Path), what})
 		}
@@ -72,7 +73,7 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 //	restored: net → web
 //	restored: web is removed
 //	not restored: web is kept, ...
-func releaseEffect(after *plan.Plan, id manifest.ID, was plan.Field) string {
+func releaseEffect(after *plan.Plan, id manifest.ID, was explain.Field) string {
 	live, _ := terminal.Inline(was.Live)
 	for _, change := range after.Changes {
 		if change.ID != id || !change.Shared {
@@ -109,7 +110,7 @@ func releaseEffect(after *plan.Plan, id manifest.ID, was plan.Field) string {
 //	ruled   held           heldNow, because the rule is gone
 //	held    free           released
 //	other combinations     ""
-func becomes(was, is plan.Field, missing bool) string {
+func becomes(was, is explain.Field, missing bool) string {
 	live, _ := terminal.Inline(is.Live)
 	desired, _ := terminal.Inline(is.Desired)
 	live, desired = terminal.Visible(live), terminal.Visible(desired)
@@ -117,7 +118,7 @@ func becomes(was, is plan.Field, missing bool) string {
 	switch {
 	case is.Rule != nil && !sameRule(was.Rule, is.Rule):
 		return ruled(is, missing, live, desired)
-	case is.State == plan.FieldFree && was.State == plan.FieldFree && is.Why != was.Why:
+	case is.State == explain.Free && was.State == explain.Free && is.Why != was.Why:
 		return is.Why // such as a value of a Secret, which the edit names and which is not held
 	case held == isHeld(was) && (!held || !losesRule):
 		return ""
@@ -130,7 +131,7 @@ func becomes(was, is plan.Field, missing bool) string {
 }
 
 // heldNow describes the change of a field that is held to one value. live and desired are its escaped values.
-func heldNow(is plan.Field, missing bool, live, desired string) string {
+func heldNow(is explain.Field, missing bool, live, desired string) string {
 	switch {
 	case is.Drift != "" && missing:
 		return "held: " + desired + ", at creation"
@@ -138,18 +139,18 @@ func heldNow(is plan.Field, missing bool, live, desired string) string {
 		return "corrected: " + desired + " is added"
 	case is.Drift != "":
 		return "corrected: " + live + " → " + desired
-	case is.State == plan.FieldAbsent && !is.Live.Set:
+	case is.State == explain.Absent && !is.Live.Set:
 		return "held: it must not be set"
-	case is.State == plan.FieldLearned && !is.Live.Set:
+	case is.State == explain.Learned && !is.Live.Set:
 		return "learned as soon as a client sets it"
-	case is.State == plan.FieldLearned:
+	case is.State == explain.Learned:
 		return "learned: " + live + ", and held"
 	}
 	return "held: " + live
 }
 
 // ruled describes the change of a field that gets a rule. The text begins with the rule: "1 to 5: 3 is kept".
-func ruled(is plan.Field, missing bool, live, desired string) string {
+func ruled(is explain.Field, missing bool, live, desired string) string {
 	rule := terminal.Visible(is.Rule.String())
 	switch {
 	case missing:
@@ -172,16 +173,16 @@ func ruled(is plan.Field, missing bool, live, desired string) string {
 func sameRule(a, b *observer.Rule) bool { return a != nil && b != nil && a.String() == b.String() }
 
 // isHeld reports whether a field is held: it is not free, not report-only, and will not be restored.
-func isHeld(f plan.Field) bool {
-	return f.State != "" && f.State != plan.FieldFree && f.State != plan.FieldReported && f.Drift != delta.Restored
+func isHeld(f explain.Field) bool {
+	return f.State != "" && f.State != explain.Free && f.State != explain.Reported && f.Drift != delta.Restored
 }
 
 // PathsToEdit returns the field paths of a resource that can be released if free is true, or held otherwise. The
 // completion of arguments offers them. It leaves out tracking metadata and report-only fields.
 func PathsToEdit(p *plan.Plan, id manifest.ID, free bool) (paths []string) {
-	explained, _ := p.Explain(id, false)
+	explained, _ := explain.Resource(p, id, false)
 	for _, f := range explained.Fields {
-		if f.State != plan.FieldMark && f.State != plan.FieldReported && isHeld(f) == free {
+		if f.State != explain.Mark && f.State != explain.Reported && isHeld(f) == free {
 			paths = append(paths, f.Path)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // FieldsAt returns the fields at or below a path, and any field above it that includes it. It returns all
@@ -17,7 +17,7 @@ import (
 //	spec.template                        all fields of the Pod template
 //	spec.template.spec.containers.image  the image of each container
 //	metadata.labels.app                  that label, or metadata.labels if the map is one leaf
-func FieldsAt(fields []plan.Field, path string) ([]plan.Field, error) {
+func FieldsAt(fields []explain.Field, path string) ([]explain.Field, error) {
 	typed, err := observer.ParsePath(strings.TrimPrefix(path, "."))
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func FieldsAt(fields []plan.Field, path string) ([]plan.Field, error) {
 	if typed == nil {
 		return fields, nil
 	}
-	var at, around []plan.Field
+	var at, around []explain.Field
 	for _, f := range fields {
 		own, err := observer.ParsePath(f.Path)
 		if err != nil {
@@ -50,7 +50,7 @@ var element = regexp.MustCompile(`\[[^'\]][^\]]*\]`)
 
 // suggestPath returns a "did you mean" text with the nearest field path, or the nearest parent of a field. Elements
 // are left out on both sides, so that a wrong name of a container does not hide a wrong name of a field.
-func suggestPath(path string, fields []plan.Field) string {
+func suggestPath(path string, fields []explain.Field) string {
 	seen := map[string]bool{}
 	var paths []string
 	for _, f := range fields {

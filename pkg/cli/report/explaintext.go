@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
-	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
@@ -32,7 +32,7 @@ import (
 //
 //	Fields: 1 held, 1 learned, 1 free; 1 drifted
 type Explanation struct {
-	plan.Explanation
+	explain.Explanation
 	Output
 	Namespace, Application string
 	// Detailed prints all details of each field.
@@ -79,7 +79,7 @@ func (t *Explanation) Print(w io.Writer) error {
 //	spec.fields                            fields[0] of its Application: the fields named there
 //	default schema                         every field of its manifest
 //	spec.observerSchema                    its observer schema: the fields named there
-func SchemaText(e plan.Explanation) string {
+func SchemaText(e explain.Explanation) string {
 	text := "Held by its observer schema: the fields named there."
 	switch {
 	case !e.Desired:
@@ -103,7 +103,7 @@ func SchemaText(e plan.Explanation) string {
 // Its lines begin with "! ".
 func (t *Explanation) remarks() {
 	text := ""
-	switch drifted := slices.IndexFunc(t.Fields, func(f plan.Field) bool { return f.Drift != "" }); {
+	switch drifted := slices.IndexFunc(t.Fields, func(f explain.Field) bool { return f.Drift != "" }); {
 	case t.Change.Problem != nil:
 		text = t.Change.Problem.Reason + ": " + t.Change.Problem.Error()
 	case t.Missing && drifted >= 0:
@@ -118,8 +118,8 @@ func (t *Explanation) remarks() {
 
 // shown returns the fields to print, grouped by parent in the order of the first field of each. Unless t.Detailed
 // is set, it leaves out the object's status, which is never held, and most tracking metadata.
-func (t *Explanation) shown() []plan.Field {
-	var fields []plan.Field
+func (t *Explanation) shown() []explain.Field {
+	var fields []explain.Field
 	order := map[string]int{}
 	for _, f := range t.Fields {
 		if !t.Detailed && (f.IsStatus() || isOwnMark(f) && (f.Drift == "" || t.Missing || isSharedMark(f))) {
@@ -130,16 +130,16 @@ func (t *Explanation) shown() []plan.Field {
 		}
 		fields = append(fields, f)
 	}
-	slices.SortStableFunc(fields, func(a, b plan.Field) int { return order[a.Parent] - order[b.Parent] })
+	slices.SortStableFunc(fields, func(a, b explain.Field) int { return order[a.Parent] - order[b.Parent] })
 	return fields
 }
 
 // isOwnMark reports whether a field is tracking metadata of Holdfast.
-func isOwnMark(f plan.Field) bool { return f.State == plan.FieldMark }
+func isOwnMark(f explain.Field) bool { return f.State == explain.Mark }
 
 // isSharedMark reports whether a field is the tracking metadata about the holders of a shared object. The
 // other fields show the same information better.
-func isSharedMark(f plan.Field) bool {
+func isSharedMark(f explain.Field) bool {
 	return f.Path == "metadata.annotations['"+v1alpha1.AnnotationHolders+"']" || f.Path == "metadata.labels['"+v1alpha1.LabelHeld+"']"
 }
 
@@ -156,7 +156,7 @@ func isSharedMark(f plan.Field) bool {
 //	                                  - web:2
 //	                                  + web:1
 //	                                  written by kubectl-set
-func (t *Explanation) field(f plan.Field) {
+func (t *Explanation) field(f explain.Field) {
 	name := terminal.Visible(strings.TrimPrefix(strings.TrimPrefix(f.Path, f.Parent), "."))
 	head := fmt.Sprintf("  %s %-*s ", signOf(f), fieldColumn-stateColumn-1, f.State)
 	text, whole := inlineField(f)
@@ -197,11 +197,11 @@ func writerLine(writer string) string {
 //	~  drifted, and the controller corrects it
 //	!  drifted, and the controller does not correct it; or another Application holds it
 //	   not held
-func signOf(f plan.Field) string {
+func signOf(f explain.Field) string {
 	switch {
-	case f.State == plan.FieldClaimed && f.Desired.Set:
+	case f.State == explain.Claimed && f.Desired.Set:
 		return "!"
-	case (f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldReported) && f.Drift == "":
+	case (f.State == explain.Free || f.State == explain.Claimed || f.State == explain.Reported) && f.Drift == "":
 		return " "
 	case f.Drift == "":
 		return "="
@@ -213,15 +213,15 @@ func signOf(f plan.Field) string {
 }
 
 // paintState paints a text in the color of a field's state. Drift takes precedence over the state.
-func (t *Explanation) paintState(f plan.Field, text string) string {
+func (t *Explanation) paintState(f explain.Field, text string) string {
 	switch {
 	case signOf(f) == "~":
 		return t.Palette.Paint(terminal.Yellow, text)
-	case f.State == plan.FieldContested || signOf(f) == "!":
+	case f.State == explain.Contested || signOf(f) == "!":
 		return t.Palette.Paint(terminal.Purple, text)
-	case f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldReported:
+	case f.State == explain.Free || f.State == explain.Claimed || f.State == explain.Reported:
 		return t.Palette.Paint(terminal.Dim, text)
-	case f.State == plan.FieldHeld:
+	case f.State == explain.Held:
 		return t.Palette.Paint(terminal.Green, text)
 	default:
 		return t.Palette.Paint(terminal.Cyan, text)
@@ -230,15 +230,15 @@ func (t *Explanation) paintState(f plan.Field, text string) string {
 
 // more prints the reason, unless the sign and the state already express it. For a missing object, the reason is the
 // remark above all fields.
-func (t *Explanation) more(f plan.Field) {
+func (t *Explanation) more(f explain.Field) {
 	why := FieldReason(f, t.Now)
 	if t.Missing {
 		return
 	}
 	switch {
-	case f.Drift != "" || f.State == plan.FieldContested || f.State == plan.FieldClaimed:
+	case f.Drift != "" || f.State == explain.Contested || f.State == explain.Claimed:
 		t.below(terminal.Plain, why)
-	case (t.Detailed || f.State == plan.FieldAccepted || f.Manifest.Set) && !t.said[why]:
+	case (t.Detailed || f.State == explain.Accepted || f.Manifest.Set) && !t.said[why]:
 		t.below(terminal.Plain, why)
 		if t.said == nil {
 			t.said = map[string]bool{}
@@ -254,7 +254,7 @@ func (t *Explanation) more(f plan.Field) {
 //	WHY
 //	WHY; corrected 7 times, next in 5m
 //	WHY; corrected 7 times before
-func FieldReason(f plan.Field, now time.Time) string {
+func FieldReason(f explain.Field, now time.Time) string {
 	switch {
 	case f.Next.IsZero():
 		return f.Why
@@ -296,12 +296,12 @@ func WriterName(w writer.Writer) string {
 // summary returns the number of fields in each state. It does not count report-only fields and tracking metadata as
 // drifted: the controller reports the first elsewhere, and restores the second without a user.
 func (t *Explanation) summary() string {
-	counts, drifted := map[plan.FieldState]int{}, 0
+	counts, drifted := map[explain.State]int{}, 0
 	for _, f := range t.Fields {
 		if !f.IsStatus() {
 			counts[f.State]++
 		}
-		if f.Drift != "" && f.State != plan.FieldReported && !isOwnMark(f) {
+		if f.Drift != "" && f.State != explain.Reported && !isOwnMark(f) {
 			drifted++
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // inlineField returns the live value, the desired value and the rule of a field on one line. It returns false if
@@ -17,7 +17,7 @@ import (
 //	drifted                       web:2 → web:1
 //	in its accepted form          1k (desired: "1000")
 //	with a rule                   5, allowed 1 to 5
-func inlineField(f plan.Field) (string, bool) {
+func inlineField(f explain.Field) (string, bool) {
 	text, short := inlineValues(f)
 	if rule := allowed(f.Rule); rule != "" {
 		text += ", " + rule
@@ -35,14 +35,14 @@ func allowed(rule *observer.Rule) string {
 
 // inlineValues returns the live value, and the manifest's or the desired value if the user needs to compare them. An
 // arrow means that the controller writes the desired value. It returns false if a value needs several lines.
-func inlineValues(f plan.Field) (string, bool) {
+func inlineValues(f explain.Field) (string, bool) {
 	live, short := terminal.Inline(f.Live)
 	live = terminal.Visible(live)
 	if f.Manifest.Set {
 		written, alsoShort := terminal.Inline(f.Manifest)
 		return live + " (manifest: " + terminal.Visible(written) + ")", short && alsoShort
 	}
-	if !short || !f.Desired.Set && f.Drift != "" || f.State == plan.FieldFree || f.State == plan.FieldReported || f.Live.Equal(f.Desired) {
+	if !short || !f.Desired.Set && f.Drift != "" || f.State == explain.Free || f.State == explain.Reported || f.Live.Equal(f.Desired) {
 		return live, short
 	}
 	desired, alsoShort := terminal.Inline(f.Desired)
@@ -58,12 +58,12 @@ func inlineValues(f plan.Field) (string, bool) {
 
 // long prints a value on lines of its own. A value that has drifted is printed as changed lines, with some lines around
 // them. Another value is printed from its beginning, up to longLines unless t.Detailed is set.
-func (t *Explanation) long(f plan.Field) {
+func (t *Explanation) long(f explain.Field) {
 	indent := strings.Repeat(" ", fieldColumn+2)
 	if f.Manifest.Set {
-		f.State, f.Desired = plan.FieldHeld, f.Manifest // shows both values, line by line
+		f.State, f.Desired = explain.Held, f.Manifest // shows both values, line by line
 	}
-	if f.State == plan.FieldFree || f.Live.Equal(f.Desired) || !f.Desired.Set {
+	if f.State == explain.Free || f.Live.Equal(f.Desired) || !f.Desired.Set {
 		lines := strings.Split(strings.TrimRight(terminal.Block(f.Live), "\n"), "\n")
 		for i, line := range lines {
 			if !t.Detailed && i == longLines && len(lines) > longLines+1 {

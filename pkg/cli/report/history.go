@@ -15,10 +15,10 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // HistoryView is the output of `history -o json`.
@@ -29,14 +29,14 @@ type HistoryView struct {
 
 // EntryView is one history entry. An absent value is omitted; null is printed. See Line for its text.
 type EntryView struct {
-	Time        string            `json:"time" yaml:"time"`
-	Application plan.ViewOwner    `json:"application" yaml:"application"`
-	Outcome     string            `json:"outcome" yaml:"outcome"`
-	Resource    plan.ViewResource `json:"resource" yaml:"resource"`
-	Path        string            `json:"path,omitempty" yaml:"path,omitempty"`
-	From        delta.Value       `json:"from,omitzero" yaml:"from,omitempty"`
-	To          delta.Value       `json:"to,omitzero" yaml:"to,omitempty"`
-	CorrectedTo delta.Value       `json:"correctedTo,omitzero" yaml:"correctedTo,omitempty"`
+	Time        string               `json:"time" yaml:"time"`
+	Application explain.ViewOwner    `json:"application" yaml:"application"`
+	Outcome     string               `json:"outcome" yaml:"outcome"`
+	Resource    explain.ViewResource `json:"resource" yaml:"resource"`
+	Path        string               `json:"path,omitempty" yaml:"path,omitempty"`
+	From        delta.Value          `json:"from,omitzero" yaml:"from,omitempty"`
+	To          delta.Value          `json:"to,omitzero" yaml:"to,omitempty"`
+	CorrectedTo delta.Value          `json:"correctedTo,omitzero" yaml:"correctedTo,omitempty"`
 	Author      `yaml:",inline"`
 	// This is how long the change lasted until it was handled, as a Go duration.
 	Stood string `json:"duration,omitempty" yaml:"duration,omitempty"`
@@ -68,8 +68,8 @@ func HistoryOf(app *v1alpha1.Application) []EntryView {
 	entries := make([]EntryView, 0, len(app.Status.History))
 	for _, e := range app.Status.History {
 		v := EntryView{
-			Time: timeText(e.Time), Application: plan.ViewOwner{Namespace: app.Namespace, Name: app.Name}, Outcome: string(e.Outcome),
-			Resource: plan.ViewResource(e.Resource), Path: e.Path, From: rawValue(e.From), To: rawValue(e.To), CorrectedTo: rawValue(e.CorrectedTo),
+			Time: timeText(e.Time), Application: explain.ViewOwner{Namespace: app.Namespace, Name: app.Name}, Outcome: string(e.Outcome),
+			Resource: explain.ViewResource(e.Resource), Path: e.Path, From: rawValue(e.From), To: rawValue(e.To), CorrectedTo: rawValue(e.CorrectedTo),
 			Author: Author{e.Manager, string(e.Operation), e.Subresource, e.User, e.Impersonator, e.SourceIP}, Count: e.Count,
 			id: manifest.IDFromReference(e.Resource), at: e.Time.Time,
 		}

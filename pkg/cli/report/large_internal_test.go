@@ -12,7 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/explain"
 )
 
 // manyOf returns a status with n resources, each of which is passed to change.
@@ -25,7 +25,7 @@ func manyOf(n int, change func(i int, r *ResourceView)) StatusView {
 }
 
 func TestAStatusOfVeryMany(t *testing.T) {
-	drifted := plan.Field{Path: "data.mode", State: plan.FieldHeld, Drift: delta.Changed}
+	drifted := explain.Field{Path: "data.mode", State: explain.Held, Drift: delta.Changed}
 	quiet := func(int, *ResourceView) {}
 	rows := []struct {
 		name   string
@@ -39,27 +39,27 @@ func TestAStatusOfVeryMany(t *testing.T) {
 		{"what drifted, failed, was corrected or is contested is listed", 10000, func(i int, r *ResourceView) {
 			switch i {
 			case 7:
-				r.fields = []plan.Field{drifted}
+				r.fields = []explain.Field{drifted}
 			case 5000:
 				r.Health, r.Message = "Failed", "no"
 			case 9998:
 				r.LastCorrection = now.Add(-time.Minute).Format(time.RFC3339)
 			case 9999:
-				r.fields = []plan.Field{{Path: "data.x", State: plan.FieldContested}}
+				r.fields = []explain.Field{{Path: "data.x", State: explain.Contested}}
 			case 1:
 				r.LastCorrection = now.Add(-2 * time.Hour).Format(time.RFC3339)
 			}
 		}, 4, "… and 9996 more, all in sync: --all lists them"},
 		{"of very many that drifted some are listed", 1000, func(i int, r *ResourceView) {
 			if i < 300 {
-				r.fields = []plan.Field{drifted}
+				r.fields = []explain.Field{drifted}
 			}
 		}, 100, "… and 200 more with something to report, and 700 in sync: --all lists them"},
-		{"none is as it should be", 101, func(_ int, r *ResourceView) { r.fields = []plan.Field{drifted} }, 100,
+		{"none is as it should be", 101, func(_ int, r *ResourceView) { r.fields = []explain.Field{drifted} }, 100,
 			"… and 1 more with something to report: --all lists them"},
 		{"of entries of spec.select it is said elsewhere", 500, func(i int, r *ResourceView) {
 			if r.selected = i != 3; i == 4 {
-				r.fields = []plan.Field{drifted}
+				r.fields = []explain.Field{drifted}
 			}
 		}, 1, "… and 1 more, all in sync: --all lists them"},
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/explain"
 )
 
 // lately is the time in which a correction counts as recent.
@@ -19,9 +19,9 @@ func (r ResourceView) isNotable(now time.Time) bool {
 }
 
 // tellsField reports whether a field needs attention.
-func tellsField(f plan.Field) bool {
-	return f.Drift != "" || f.State == plan.FieldContested || f.State == plan.FieldClaimed && f.Desired.Set ||
-		f.State == plan.FieldAccepted && !f.Live.Set
+func tellsField(f explain.Field) bool {
+	return f.Drift != "" || f.State == explain.Contested || f.State == explain.Claimed && f.Desired.Set ||
+		f.State == explain.Accepted && !f.Live.Set
 }
 
 // mostListed is the maximum number of resources that are listed without the flag --all. If there are more,

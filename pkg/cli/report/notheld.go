@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/explain"
 )
 
 // Reported returns a line for each report-only field that has drifted:
@@ -15,7 +15,7 @@ import (
 func Reported(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
 		for _, w := range change.Reported() {
-			f := plan.MaskedField(change.ID, w)
+			f := explain.MaskedField(change.ID, w)
 			wanted, _ := terminal.Inline(f.Desired)
 			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, %s: reported, not corrected",
 				files.NameOf(change.ID, d.Namespace), f.Path, wanted, liveText(f.Live)))
@@ -40,7 +40,7 @@ func liveText(live delta.Value) string {
 //	Deployment web: spec.replicas: 2 in the manifest, not held: HoldProfile autoscaled frees it: live is 7, ...
 func NotHeld(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
-		for _, n := range d.FreeDifferences(change) {
+		for _, n := range explain.FreeDifferences(d.Plan, change) {
 			wanted, _ := terminal.Inline(n.Manifest)
 			remedy := "hold it with `holdfast hold " + d.Name + " " + files.ArgumentOf(change.ID, false) + " " + ShellPath(n.Path) + "`"
 			if owned := NotEditable(d.Application); owned != nil {
@@ -63,7 +63,7 @@ func NotHeld(d files.Decision) (lines []string) {
 func Additions(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
 		for _, a := range change.Additions() {
-			text, _ := terminal.Inline(plan.MaskedField(change.ID, a).Live)
+			text, _ := terminal.Inline(explain.MaskedField(change.ID, a).Live)
 			lines = append(lines, fmt.Sprintf("%s: %s: added by another client, not held: %s", files.NameOf(change.ID, d.Namespace), a.Path, text))
 		}
 	}

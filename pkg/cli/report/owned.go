@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/health"
-	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
@@ -75,7 +75,7 @@ func addOwned(ctx context.Context, c *connection.Cluster, app *v1alpha1.Applicat
 					continue
 				}
 				added := &OwnedObject{
-					Resource: plan.ViewResource{APIVersion: o.resource.GroupVersion().String(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name},
+					Resource: explain.ViewResource{APIVersion: o.resource.GroupVersion().String(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name},
 					Created:  timeText(o.CreationTimestamp),
 				}
 				owners[o.UID], grown = &added.Owned, true

@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -29,19 +30,19 @@ func palette(t *testing.T, color string) terminal.Palette {
 }
 
 // field returns a free field that a client wrote a minute ago.
-func field(parent, name, value, manager string) plan.Field {
-	return plan.Field{
-		Path: parent + "." + name, Parent: parent, State: plan.FieldFree, Live: delta.NewValue(value),
-		Actors: plan.Actors{Writer: writer.Writer{Manager: manager, At: now.Add(-time.Minute)}}, Why: "free: not in the manifest",
+func field(parent, name, value, manager string) explain.Field {
+	return explain.Field{
+		Path: parent + "." + name, Parent: parent, State: explain.Free, Live: delta.NewValue(value),
+		Actors: explain.Actors{Writer: writer.Writer{Manager: manager, At: now.Add(-time.Minute)}}, Why: "free: not in the manifest",
 	}
 }
 
 // explanation returns the output of the explain command for fields, on a terminal.
-func explanation(t *testing.T, columns int, color string, change func(*Explanation), fields ...plan.Field) string {
+func explanation(t *testing.T, columns int, color string, change func(*Explanation), fields ...explain.Field) string {
 	t.Helper()
 	var out bytes.Buffer
 	e := &Explanation{
-		Explanation: plan.Explanation{
+		Explanation: explain.Explanation{
 			ID: manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, Change: plan.Change{APIVersion: "v1"}, Fields: fields, Desired: true,
 		},
 		Namespace: "shop", Application: "web", Output: Output{Palette: palette(t, color), Width: columns, Now: now},
@@ -68,7 +69,7 @@ func lineWith(t *testing.T, text, part string) string {
 // An allowed value next to that of the manifest is no change.
 func TestALongRuleIsBelowTheValues(t *testing.T) {
 	f := field("data", "limit", "300", "kubectl")
-	f.State, f.Manifest = plan.FieldAllowed, delta.NewValue("600")
+	f.State, f.Manifest = explain.Allowed, delta.NewValue("600")
 	f.Rule = &observer.Rule{Expression: "self in " + strings.Repeat("[0-9]", 8)}
 	assert.Contains(t, explanation(t, 80, "never", nil, f), `
   = allowed   limit: "300" (manifest: "600")
@@ -78,7 +79,7 @@ func TestALongRuleIsBelowTheValues(t *testing.T) {
 }
 
 func TestTheWritersAreInOneColumn(t *testing.T) {
-	fields := []plan.Field{
+	fields := []explain.Field{
 		field("data", "mode", "live", "kubectl"), field("data", "greeting", "你好，世界", "kubectl"),
 		field("data", "accent", "e\u0301", "kubectl"), field("data", "emoji", "🚀", "kubectl"),
 	}
@@ -116,20 +117,20 @@ func TestLongValuesWrap(t *testing.T) {
 }
 
 func TestWhyAFieldIsFreeIsSaidOnce(t *testing.T) {
-	fields := []plan.Field{field("data", "a", "1", ""), field("data", "b", "2", ""), field("data", "c", "3", "")}
+	fields := []explain.Field{field("data", "a", "1", ""), field("data", "b", "2", ""), field("data", "c", "3", "")}
 	assert.NotContains(t, explanation(t, 80, "never", nil, fields...), "not in the manifest")
 	text := explanation(t, 80, "never", func(e *Explanation) { e.Detailed = true }, fields...)
 	assert.Equal(t, 1, strings.Count(text, "not in the manifest"), text)
 	for i := range fields {
-		fields[i].State, fields[i].Drift, fields[i].Corrected = plan.FieldHeld, delta.Changed, true
+		fields[i].State, fields[i].Drift, fields[i].Corrected = explain.Held, delta.Changed, true
 		fields[i].Why = "drift: it is corrected"
 	}
 	assert.Equal(t, 3, strings.Count(explanation(t, 80, "never", nil, fields...), "drift: it is corrected"), "drift is about one field")
 }
 
 func TestOfAnObjectThatIsNotThereOneThingIsSaid(t *testing.T) {
-	learned := plan.Field{Path: "spec.paused", Parent: "spec", State: plan.FieldLearned, Why: "not known yet"}
-	held := plan.Field{Path: "spec.mode", Parent: "spec", State: plan.FieldHeld, Desired: delta.NewValue("live"), Drift: delta.Missing, Corrected: true, Why: "drift: it is created"}
+	learned := explain.Field{Path: "spec.paused", Parent: "spec", State: explain.Learned, Why: "not known yet"}
+	held := explain.Field{Path: "spec.mode", Parent: "spec", State: explain.Held, Desired: delta.NewValue("live"), Drift: delta.Missing, Corrected: true, Why: "drift: it is created"}
 	missing := func(e *Explanation) { e.Missing = true }
 	assert.Contains(t, explanation(t, 80, "never", missing, learned, held), "\n! drift: it is created\n")
 	assert.Contains(t, explanation(t, 80, "never", missing), "\n! the object does not exist\n")
@@ -149,12 +150,12 @@ var escapes = regexp.MustCompile("\x1b\\[\\d+m")
 
 func TestColoursAddNothingToTheWords(t *testing.T) {
 	drifted := field("data", "mode", "test", "kubectl")
-	drifted.State, drifted.Desired, drifted.Drift, drifted.Why = plan.FieldHeld, delta.NewValue("live"), delta.Changed, "drift: not corrected"
+	drifted.State, drifted.Desired, drifted.Drift, drifted.Why = explain.Held, delta.NewValue("live"), delta.Changed, "drift: not corrected"
 	contested := drifted
-	contested.Path, contested.State = "data.contested", plan.FieldContested
+	contested.Path, contested.State = "data.contested", explain.Contested
 	several := drifted
 	several.Path, several.Live, several.Desired = "data.several", delta.NewValue("a\nb\n"), delta.NewValue("a\nc\n")
-	fields := []plan.Field{field("data", "free", "1", "kubectl"), drifted, contested, several}
+	fields := []explain.Field{field("data", "free", "1", "kubectl"), drifted, contested, several}
 	plain := explanation(t, 80, "never", nil, fields...)
 	painted := explanation(t, 80, "always", nil, fields...)
 	assert.NotContains(t, plain, "\x1b")
@@ -163,7 +164,7 @@ func TestColoursAddNothingToTheWords(t *testing.T) {
 }
 
 func TestFieldsAt(t *testing.T) {
-	fields := []plan.Field{
+	fields := []explain.Field{
 		{Path: "spec.replicas"},
 		{Path: "spec.template.spec.containers[name=web].image"},
 		{Path: "spec.template.spec.containers[name=proxy].image"},
@@ -223,7 +224,7 @@ func TestCount(t *testing.T) {
 func TestOwnedObjectsStandBelowTheirOwners(t *testing.T) {
 	at := func(ago time.Duration) string { return now.Add(-ago).Format(time.RFC3339) }
 	owned := func(kind, name, health string, o OwnedObject) *OwnedObject {
-		o.Resource, o.Health = plan.ViewResource{APIVersion: "v1", Kind: kind, Name: name}, health
+		o.Resource, o.Health = explain.ViewResource{APIVersion: "v1", Kind: kind, Name: name}, health
 		return &o
 	}
 	v := StatusView{Ready: "True", Resources: []ResourceView{
@@ -232,13 +233,15 @@ func TestOwnedObjectsStandBelowTheirOwners(t *testing.T) {
 			r.Owned = []*OwnedObject{owned("EndpointSlice", "web-1", "Current", OwnedObject{Created: at(time.Minute)})}
 		}),
 		resource("Deployment", "web", func(r *ResourceView) {
-			r.Health, r.Message, r.Created, r.Counts = "Failed", "word "+strings.Repeat("more ", 16), at(time.Hour), map[plan.FieldState]int{plan.FieldHeld: 2}
+			r.Health, r.Message, r.Created, r.Counts = "Failed", "word "+strings.Repeat("more ", 16), at(time.Hour), map[explain.State]int{explain.Held: 2}
 			r.Owned = []*OwnedObject{
 				owned("ReplicaSet", "web-1", "InProgress", OwnedObject{Owned: []*OwnedObject{owned("Pod", "web-1-x", "InProgress", OwnedObject{Message: "Unschedulable"})}}),
 				owned("ReplicaSet", "web-2", "Current", OwnedObject{}),
 			}
 		}),
-		resource("ConfigMap", "web", func(r *ResourceView) { r.Created, r.Counts = at(time.Hour), map[plan.FieldState]int{plan.FieldHeld: 1} }),
+		resource("ConfigMap", "web", func(r *ResourceView) {
+			r.Created, r.Counts = at(time.Hour), map[explain.State]int{explain.Held: 1}
+		}),
 	}}
 	_, table, _ := strings.Cut(statusText(t, 60, v), "ServiceAccount\n\n")
 	assert.Equal(t, `RESOURCE                HEALTH      AGE  CORRECTED  FIELDS

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/writer"
@@ -24,7 +25,7 @@ import (
 // statusText returns the output of the status command for a view.
 func statusText(t *testing.T, columns int, v StatusView) string {
 	t.Helper()
-	v.Application = plan.ViewOwner{Namespace: "shop", Name: "web"}
+	v.Application = explain.ViewOwner{Namespace: "shop", Name: "web"}
 	var out bytes.Buffer
 	require.NoError(t, (&StatusText{StatusView: v, Output: Output{Palette: palette(t, "never"), Width: columns, Now: now}}).Print(&out))
 	return out.String()
@@ -34,7 +35,7 @@ func statusText(t *testing.T, columns int, v StatusView) string {
 func resource(kind, name string, change func(*ResourceView)) ResourceView {
 	r := ResourceView{
 		id: manifest.ID{Kind: kind, Namespace: "shop", Name: name}, Health: "Current",
-		Created: now.Add(-time.Hour).Format(time.RFC3339), Counts: map[plan.FieldState]int{plan.FieldHeld: 1},
+		Created: now.Add(-time.Hour).Format(time.RFC3339), Counts: map[explain.State]int{explain.Held: 1},
 	}
 	if change != nil {
 		change(&r)
@@ -43,7 +44,7 @@ func resource(kind, name string, change func(*ResourceView)) ResourceView {
 }
 
 func TestTheTableFitsTheTerminal(t *testing.T) {
-	counts := map[plan.FieldState]int{plan.FieldHeld: 12, plan.FieldLearned: 3, plan.FieldAccepted: 2, plan.FieldFree: 40}
+	counts := map[explain.State]int{explain.Held: 12, explain.Learned: 3, explain.Accepted: 2, explain.Free: 40}
 	v := StatusView{Ready: "True", Message: "all is well", Resources: []ResourceView{
 		resource("Service", "web", nil),
 		resource("Deployment", "a-name-as-people-give-them", func(r *ResourceView) { r.Counts = counts }),
@@ -53,7 +54,7 @@ RESOURCE                               HEALTH   AGE  CORRECTED  FIELDS
 Service web                            Current  60m  never      1 held
 Deployment a-name-as-people-give-them  Current  60m  never      12 held, 3 learned, 2 accepted, 40 free
 `)
-	assert.Equal(t, "1 pushed, 2 reported, 3 free", countsText(map[plan.FieldState]int{plan.FieldPushed: 1, plan.FieldReported: 2, plan.FieldFree: 3}))
+	assert.Equal(t, "1 pushed, 2 reported, 3 free", countsText(map[explain.State]int{explain.Pushed: 1, explain.Reported: 2, explain.Free: 3}))
 	assert.Contains(t, statusText(t, 80, v), `
 RESOURCE                               HEALTH   AGE
 Service web                            Current  60m
@@ -92,13 +93,13 @@ func TestFaultsAreReportedOnce(t *testing.T) {
 }
 
 func TestReadyMatchesObservedGeneration(t *testing.T) {
-	drifted := plan.Field{Path: "data.mode", State: plan.FieldHeld, Drift: delta.Changed, Live: delta.NewValue("a"), Desired: delta.NewValue("b")}
+	drifted := explain.Field{Path: "data.mode", State: explain.Held, Drift: delta.Changed, Live: delta.NewValue("a"), Desired: delta.NewValue("b")}
 	for _, row := range []struct {
 		name, want string
 		resource   ResourceView
 	}{
 		{"and so it is", "  = ready\n", resource("ConfigMap", "a", nil)},
-		{"a field has drifted since", "  ~ ready at the last reconciliation, and changed since\n", resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{drifted} })},
+		{"a field has drifted since", "  ~ ready at the last reconciliation, and changed since\n", resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []explain.Field{drifted} })},
 		{"an object has gone since", "  ~ ready at the last reconciliation, and changed since\n", resource("ConfigMap", "a", func(r *ResourceView) { r.Health = "NotFound" })},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -145,9 +146,9 @@ func TestForEveryReasonThereIsSomethingToDo(t *testing.T) {
 }
 
 func TestAdvice(t *testing.T) {
-	contested := plan.Field{Path: "spec.template.spec.containers[name=web].image", State: plan.FieldContested, Drift: delta.Changed, Actors: plan.Actors{Writer: writer.Writer{Manager: "rival"}}}
-	lasting := plan.Field{Path: "data.a", State: plan.FieldHeld, Drift: delta.Changed, Corrected: true}
-	dropped := plan.Field{Path: "spec.replcas", State: plan.FieldAccepted, Desired: delta.NewValue(int64(2))}
+	contested := explain.Field{Path: "spec.template.spec.containers[name=web].image", State: explain.Contested, Drift: delta.Changed, Actors: explain.Actors{Writer: writer.Writer{Manager: "rival"}}}
+	lasting := explain.Field{Path: "data.a", State: explain.Held, Drift: delta.Changed, Corrected: true}
+	dropped := explain.Field{Path: "spec.replcas", State: explain.Accepted, Desired: delta.NewValue(int64(2))}
 	grant := func(name string) ResourceView {
 		return resource("ConfigMap", name, func(r *ResourceView) {
 			r.Reason, r.Message, r.remedy = v1alpha1.ReasonForbidden, "may not create it", &v1alpha1.Remedy{Text: "Grant it", Command: "kubectl create rolebinding x --serviceaccount=shop:applier"}
@@ -159,7 +160,7 @@ func TestAdvice(t *testing.T) {
 		})
 	}
 	rejected := resource("Service", "web", func(r *ResourceView) {
-		r.Reason, r.Message, r.fields = v1alpha1.ReasonRejected, "it is immutable", []plan.Field{lasting}
+		r.Reason, r.Message, r.fields = v1alpha1.ReasonRejected, "it is immutable", []explain.Field{lasting}
 		r.remedy = &v1alpha1.Remedy{Text: "delete it", Command: "kubectl delete services web -n shop"}
 	})
 	for _, row := range []struct {
@@ -202,18 +203,18 @@ func TestAdvice(t *testing.T) {
 			[]Advice{{"Find out why Service web is not healthy", "kubectl describe service.serving.knative.dev web -n shop"}},
 		},
 		{
-			"a contested field whose path has shell characters", StatusView{Ready: "False", Reason: v1alpha1.ReasonContested, Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []plan.Field{contested} })}},
+			"a contested field whose path has shell characters", StatusView{Ready: "False", Reason: v1alpha1.ReasonContested, Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []explain.Field{contested} })}},
 			[]Advice{{
 				"Stop rival from writing spec.template.spec.containers[name=web].image, or free it",
 				"holdfast free web deployment/web 'spec.template.spec.containers[name=web].image' -n shop",
 			}},
 		},
 		{
-			"drift that is not corrected", StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{lasting, lasting} })}},
+			"drift that is not corrected", StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []explain.Field{lasting, lasting} })}},
 			[]Advice{{"If the drift lasts, check that the controller runs and can write", "holdfast explain web configmap/a data.a -n shop"}},
 		},
 		{
-			"a field that the API server drops", StatusView{Ready: "True", Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []plan.Field{dropped} })}},
+			"a field that the API server drops", StatusView{Ready: "True", Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []explain.Field{dropped} })}},
 			[]Advice{{"Check the spelling of spec.replcas: the API server drops it", "holdfast explain web deployment/web spec.replcas -n shop"}},
 		},
 	} {
@@ -224,7 +225,7 @@ func TestAdvice(t *testing.T) {
 	t.Run("drift while the spec is invalid", func(t *testing.T) {
 		d := deciding("web")
 		d.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRendered, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonManifestInvalid}}
-		drifted := resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{lasting} })
+		drifted := resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []explain.Field{lasting} })
 		view := StatusView{Ready: "False", Reason: v1alpha1.ReasonManifestInvalid, Resources: []ResourceView{drifted}}
 		for _, advice := range Advise(d, view, "holdfast") {
 			assert.NotContains(t, advice.Text, "drift")
@@ -255,15 +256,15 @@ func TestAdviceForTheStateOfAnApplication(t *testing.T) {
 	owned := deciding("db-1")
 	isController := true
 	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "fnjoin.com/v1", Kind: "Mysql", Name: "db-1", Controller: &isController}}
-	field := plan.Field{Path: "data.mode", State: plan.FieldContested, Drift: delta.Changed, Actors: plan.Actors{Writer: writer.Writer{Manager: "rival"}}}
+	field := explain.Field{Path: "data.mode", State: explain.Contested, Drift: delta.Changed, Actors: explain.Actors{Writer: writer.Writer{Manager: "rival"}}}
 	assert.Equal(t, []Advice{{"Stop rival from writing data.mode", "holdfast explain db-1 configmap/config data.mode -n shop"}},
-		Advise(owned, StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "config", func(r *ResourceView) { r.fields = []plan.Field{field} })}}, "holdfast"))
+		Advise(owned, StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "config", func(r *ResourceView) { r.fields = []explain.Field{field} })}}, "holdfast"))
 
-	mark := plan.Field{Path: "metadata.labels['holdfast.dev/application-uid']", State: plan.FieldContested, Drift: delta.Missing}
+	mark := explain.Field{Path: "metadata.labels['holdfast.dev/application-uid']", State: explain.Contested, Drift: delta.Missing}
 	assert.Equal(t, []Advice{{
 		"Stop the other client from writing " + mark.Path,
 		`holdfast explain web configmap/config 'metadata.labels['\''holdfast.dev/application-uid'\'']' -n shop`,
-	}}, Advise(deciding("web"), StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "config", func(r *ResourceView) { r.fields = []plan.Field{mark} })}}, "holdfast"))
+	}}, Advise(deciding("web"), StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "config", func(r *ResourceView) { r.fields = []explain.Field{mark} })}}, "holdfast"))
 
 	file := deciding("web")
 	file.UID, file.Document = "", manifest.Document{File: "my app.yaml"}
@@ -273,7 +274,7 @@ func TestAdviceForTheStateOfAnApplication(t *testing.T) {
 
 // Only the controller knows why it cannot delete an object.
 func TestAFailedDeletionKeepsItsReason(t *testing.T) {
-	deletion := plan.Explanation{ID: manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}, Change: plan.Change{Action: plan.Delete}}
+	deletion := explain.Explanation{ID: manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}, Change: plan.Change{Action: plan.Delete}}
 	recorded := v1alpha1.ResourceStatus{Health: "Current", Reason: v1alpha1.ReasonDeleting, Message: "may not delete it"}
 	r := resourceView(&v1alpha1.Application{}, deletion, recorded, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"})
 	assert.Equal(t, "may not delete it", r.Message)

@@ -7,14 +7,14 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/explain"
 )
 
 // isRuled reports whether a field keeps its live value as long as its rule allows it.
-func isRuled(f plan.Field) bool { return f.State == plan.FieldAllowed || f.State == plan.FieldPushed }
+func isRuled(f explain.Field) bool { return f.State == explain.Allowed || f.State == explain.Pushed }
 
 // fields prints a list of the fields for which fits returns true, up to a limit.
-func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
+func (t *StatusText) fields(title string, fits func(explain.Field) bool) {
 	const shown = 10
 	n := 0
 	// Fields of resources that are not listed are not listed either.
@@ -44,7 +44,7 @@ func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
 
 // field prints a field, on one line if it fits, and the reason or the writer below it. Long values are only in the
 // output of explain.
-func (t *StatusText) field(f plan.Field) {
+func (t *StatusText) field(f explain.Field) {
 	text, whole := inlineField(f)
 	if !whole {
 		text = "(several lines)"
@@ -58,11 +58,11 @@ func (t *StatusText) field(f plan.Field) {
 	}
 	why := ""
 	switch {
-	case f.State == plan.FieldContested, f.State == plan.FieldClaimed:
+	case f.State == explain.Contested, f.State == explain.Claimed:
 		why = FieldReason(f, t.Now)
-	case f.Drift != "" && f.State != plan.FieldReported:
+	case f.Drift != "" && f.State != explain.Reported:
 		why = cmp.Or(writerLine(WriterText(f.Writer, t.Now)), f.Why)
-	case f.State == plan.FieldAccepted && !f.Live.Set:
+	case f.State == explain.Accepted && !f.Live.Set:
 		why = f.Why
 	}
 	if why != "" {

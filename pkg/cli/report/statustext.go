@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/explain"
 )
 
 // StatusText is a printer of a status for users. Parts without content are omitted:
@@ -48,25 +48,25 @@ type StatusText struct {
 // fieldList is a list of fields in the status.
 type fieldList struct {
 	title string
-	fits  func(plan.Field) bool
+	fits  func(explain.Field) bool
 }
 
 // attention has the lists of fields that may need a user.
 var attention = []fieldList{
-	{"Drifted", func(f plan.Field) bool {
-		return f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldReported
+	{"Drifted", func(f explain.Field) bool {
+		return f.Drift != "" && f.State != explain.Contested && f.State != explain.Reported
 	}},
-	{"Claimed", func(f plan.Field) bool { return f.State == plan.FieldClaimed && (f.Desired.Set || f.Rule != nil) }},
-	{"Contested", func(f plan.Field) bool { return f.State == plan.FieldContested }},
-	{"Reported, not corrected", func(f plan.Field) bool { return f.State == plan.FieldReported && f.Drift != "" }},
+	{"Claimed", func(f explain.Field) bool { return f.State == explain.Claimed && (f.Desired.Set || f.Rule != nil) }},
+	{"Contested", func(f explain.Field) bool { return f.State == explain.Contested }},
+	{"Reported, not corrected", func(f explain.Field) bool { return f.State == explain.Reported && f.Drift != "" }},
 }
 
 // inSync has the lists of fields that need nothing.
 var inSync = []fieldList{
-	{"Allowed by a rule", func(f plan.Field) bool { return isRuled(f) && f.Drift == "" }},
-	{"Accepted in another form", func(f plan.Field) bool { return f.State == plan.FieldAccepted && f.Drift == "" }},
-	{"Learned", func(f plan.Field) bool { return f.State == plan.FieldLearned && f.Drift == "" }},
-	{"Held", func(f plan.Field) bool { return f.State == plan.FieldHeld && f.Drift == "" }},
+	{"Allowed by a rule", func(f explain.Field) bool { return isRuled(f) && f.Drift == "" }},
+	{"Accepted in another form", func(f explain.Field) bool { return f.State == explain.Accepted && f.Drift == "" }},
+	{"Learned", func(f explain.Field) bool { return f.State == explain.Learned && f.Drift == "" }},
+	{"Held", func(f explain.Field) bool { return f.State == explain.Held && f.Drift == "" }},
 }
 
 // Print writes the status to w: first the fields that need attention. Without All, it leaves out the fields that
@@ -156,7 +156,7 @@ func (t *StatusText) headline() {
 // hasChanged reports whether an object of a ready Application is missing or has drifted.
 func (t *StatusText) hasChanged() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
-		return r.Health == "NotFound" || slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" && f.State != plan.FieldReported })
+		return r.Health == "NotFound" || slices.ContainsFunc(r.fields, func(f explain.Field) bool { return f.Drift != "" && f.State != explain.Reported })
 	})
 }
 
@@ -182,7 +182,7 @@ const mostSelected = 10
 
 // isQuiet reports whether spec.select matches a resource, and there is nothing to report about it.
 func isQuiet(r ResourceView) bool {
-	return r.selected && trouble(r) == 0 && !slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" })
+	return r.selected && trouble(r) == 0 && !slices.ContainsFunc(r.fields, func(f explain.Field) bool { return f.Drift != "" })
 }
 
 // shown returns the resources to list. If there are many, it leaves out those without anything to report:

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -23,7 +24,7 @@ import (
 // StatusView is the output of `status -o json`.
 type StatusView struct {
 	Type        `yaml:",inline"`
-	Application plan.ViewOwner `json:"application" yaml:"application"`
+	Application explain.ViewOwner `json:"application" yaml:"application"`
 	// Ready is True, False or Unknown. Reason and Message explain it.
 	Ready          string `json:"ready" yaml:"ready"`
 	Reason         string `json:"reason" yaml:"reason"`
@@ -69,22 +70,22 @@ type Type struct {
 
 // ResourceView is the status of one resource.
 type ResourceView struct {
-	Resource       plan.ViewResource `json:"resource" yaml:"resource"`
-	Health         string            `json:"health" yaml:"health"`
-	Reason         string            `json:"reason,omitempty" yaml:"reason,omitempty"`
-	Message        string            `json:"message,omitempty" yaml:"message,omitempty"`
-	Created        string            `json:"created,omitempty" yaml:"created,omitempty"`
-	LastCorrection string            `json:"lastCorrection,omitempty" yaml:"lastCorrection,omitempty"`
+	Resource       explain.ViewResource `json:"resource" yaml:"resource"`
+	Health         string               `json:"health" yaml:"health"`
+	Reason         string               `json:"reason,omitempty" yaml:"reason,omitempty"`
+	Message        string               `json:"message,omitempty" yaml:"message,omitempty"`
+	Created        string               `json:"created,omitempty" yaml:"created,omitempty"`
+	LastCorrection string               `json:"lastCorrection,omitempty" yaml:"lastCorrection,omitempty"`
 	// Counts has the number of fields in each state.
-	Counts map[plan.FieldState]int `json:"counts" yaml:"counts"`
+	Counts map[explain.State]int `json:"counts" yaml:"counts"`
 	// Fields has the observed fields, and the fields that have drifted.
-	Fields []plan.Field `json:"fields,omitempty" yaml:"fields,omitempty"`
+	Fields []explain.Field `json:"fields,omitempty" yaml:"fields,omitempty"`
 	// Owned has the objects that the resource owns: see AddOwned.
 	Owned []*OwnedObject `json:"owned,omitempty" yaml:"owned,omitempty"`
 
 	// The unexported fields are for the text, which needs more than programs get.
 	id     manifest.ID
-	fields []plan.Field
+	fields []explain.Field
 	remedy *v1alpha1.Remedy
 	// unread is true if the user may not read the object.
 	unread bool
@@ -94,11 +95,11 @@ type ResourceView struct {
 
 // OwnedObject is an object that a resource owns, or that another owned object owns.
 type OwnedObject struct {
-	Resource plan.ViewResource `json:"resource" yaml:"resource"`
-	Health   string            `json:"health" yaml:"health"`
-	Message  string            `json:"message,omitempty" yaml:"message,omitempty"`
-	Created  string            `json:"created,omitempty" yaml:"created,omitempty"`
-	Owned    []*OwnedObject    `json:"owned,omitempty" yaml:"owned,omitempty"`
+	Resource explain.ViewResource `json:"resource" yaml:"resource"`
+	Health   string               `json:"health" yaml:"health"`
+	Message  string               `json:"message,omitempty" yaml:"message,omitempty"`
+	Created  string               `json:"created,omitempty" yaml:"created,omitempty"`
+	Owned    []*OwnedObject       `json:"owned,omitempty" yaml:"owned,omitempty"`
 }
 
 // EventView is one event.
@@ -117,7 +118,7 @@ func StatusOf(d files.Decision) StatusView {
 	isDeleted := d.DeletionTimestamp != nil // in any mode
 	v := StatusView{
 		Type:        Type{v1alpha1.GroupVersion.String(), "ApplicationReport"},
-		Application: plan.ViewOwner{Namespace: d.Namespace, Name: d.Name},
+		Application: explain.ViewOwner{Namespace: d.Namespace, Name: d.Name},
 		Ready:       ready.Status, Reason: ready.Reason, Message: ready.Message,
 		Suspended: d.Spec.Suspend && !isDeleted, ServiceAccount: d.Spec.ServiceAccountName,
 		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, submission: submission{services: d.Status.Services, pending: ready.Pending},
@@ -139,7 +140,7 @@ func StatusOf(d files.Decision) StatusView {
 	entries, selected := d.Selected()
 	v.Selected = entries
 	for _, change := range d.Changes {
-		explained := d.ExplainChange(change, false)
+		explained := explain.Change(d.Plan, change, false)
 		seen[change.ID] = true
 		if v.Application.Mode == v1alpha1.ModeObserve { // this mode writes no tracking metadata, so none has drifted
 			explained.Fields = slices.DeleteFunc(explained.Fields, isOwnMark)
@@ -150,7 +151,7 @@ func StatusOf(d files.Decision) StatusView {
 	}
 	for _, r := range d.Status.Resources { // an invalid Application has no changes
 		if id := manifest.IDFromReference(r.ResourceReference); !seen[id] {
-			e := plan.Explanation{ID: id, Change: plan.Change{APIVersion: r.APIVersion}}
+			e := explain.Explanation{ID: id, Change: plan.Change{APIVersion: r.APIVersion}}
 			view := resourceView(d.Application, e, r, d.Live[id])
 			view.selected = len(d.Spec.Select) > 0 && claim.RecordedPolicy(d.Application, &r).Claims
 			v.Resources = append(v.Resources, view)
@@ -183,11 +184,11 @@ func trouble(r ResourceView) int {
 
 // resourceView combines the recorded status of a resource with its plan and its live object, which can be nil. recorded
 // is the zero value for a resource that is not in the inventory.
-func resourceView(app *v1alpha1.Application, e plan.Explanation, recorded v1alpha1.ResourceStatus, live map[string]any) ResourceView {
+func resourceView(app *v1alpha1.Application, e explain.Explanation, recorded v1alpha1.ResourceStatus, live map[string]any) ResourceView {
 	r := ResourceView{
-		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
+		Resource: explain.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
 		Health:   recorded.Health, Reason: recorded.Reason, Message: recorded.Message,
-		Counts: map[plan.FieldState]int{}, id: e.ID, fields: e.Fields, remedy: recorded.Remedy,
+		Counts: map[explain.State]int{}, id: e.ID, fields: e.Fields, remedy: recorded.Remedy,
 	}
 	if recorded.LastCorrection != nil {
 		r.LastCorrection = timeText(*recorded.LastCorrection)
@@ -205,7 +206,7 @@ func resourceView(app *v1alpha1.Application, e plan.Explanation, recorded v1alph
 //	may not be read        as recorded   that the user may not read it (replaces the recorded one)
 //	missing, but desired   NotFound      the object does not exist
 //	not desired            as recorded
-func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, live map[string]any) {
+func (r *ResourceView) addLive(app *v1alpha1.Application, e explain.Explanation, live map[string]any) {
 	switch {
 	case live != nil:
 		u := unstructured.Unstructured{Object: live}
@@ -234,13 +235,13 @@ func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, li
 }
 
 // ResourceID returns the identity of a resource in a view. A malformed apiVersion has no group.
-func ResourceID(r plan.ViewResource) manifest.ID {
+func ResourceID(r explain.ViewResource) manifest.ID {
 	gv, _ := schema.ParseGroupVersion(r.APIVersion)
 	return manifest.ID{Group: gv.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
 // pruneText returns the message about an object that is no longer desired, or "".
-func pruneText(app *v1alpha1.Application, e plan.Explanation) string {
+func pruneText(app *v1alpha1.Application, e explain.Explanation) string {
 	ready := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionReady)
 	isKept := app.DeletionTimestamp != nil && ready != nil && v1alpha1.InfoForReason(ready.Reason).KeepsAll
 	switch {
@@ -255,7 +256,7 @@ func pruneText(app *v1alpha1.Application, e plan.Explanation) string {
 }
 
 // count counts the fields, and keeps those to report.
-func (r *ResourceView) count(e plan.Explanation) {
+func (r *ResourceView) count(e explain.Explanation) {
 	if e.Missing {
 		r.fields = nil // the missing object is the reason for all of them
 	}
@@ -278,8 +279,8 @@ func (r *ResourceView) count(e plan.Explanation) {
 }
 
 // isObserved reports whether a field is shown to users: it is observed, or it has drifted.
-func isObserved(f plan.Field) bool {
-	return f.Drift != "" || f.State != plan.FieldFree && (f.State != plan.FieldClaimed || f.Desired.Set || f.Rule != nil)
+func isObserved(f explain.Field) bool {
+	return f.Drift != "" || f.State != explain.Free && (f.State != explain.Claimed || f.Desired.Set || f.Rule != nil)
 }
 
 // timeText returns a time in UTC as RFC 3339, or "" for the zero time.

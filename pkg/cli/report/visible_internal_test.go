@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/explain"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -26,7 +27,7 @@ func TestTextsOfAStatusAreEscaped(t *testing.T) {
 	d := files.Decision{Subject: files.Subject{Application: app}, Plan: &plan.Plan{}}
 	v := StatusOf(d)
 	v.Next = Advise(d, v, "holdfast")
-	v.Resources[0].Owned = []*OwnedObject{{Resource: plan.ViewResource{Kind: erase, Name: erase}, Health: erase, Message: erase}}
+	v.Resources[0].Owned = []*OwnedObject{{Resource: explain.ViewResource{Kind: erase, Name: erase}, Health: erase, Message: erase}}
 	v.Events = []EventView{{Time: erase, Reason: erase, Message: "a" + erase}}
 	var out bytes.Buffer
 	require.NoError(t, (&StatusText{StatusView: v, Output: Output{Width: 80, Now: now}, All: true}).Print(&out))

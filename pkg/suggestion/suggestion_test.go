@@ -1,4 +1,4 @@
-package plan_test
+package suggestion_test
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/suggestion"
 )
 
 const suggestedLive = `
@@ -46,8 +46,8 @@ func TestASchemaIsSuggestedFromWhatPeopleWrote(t *testing.T) {
 	documents, err := manifest.Read("live", []byte(suggestedLive))
 	require.NoError(t, err)
 	live := documents[0].Value
-	gvk := plan.Change{ID: webID, APIVersion: "apps/v1"}.GVK()
-	s := plan.Suggest(live, kinds.Builtin(gvk))
+	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	s := suggestion.For(live, kinds.Builtin(gvk))
 	var want map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(`
 apiVersion: apps/v1
@@ -123,7 +123,7 @@ func TestSuggestionsNameTheAuthor(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			documents, err := manifest.Read("live", []byte("{apiVersion: v1, kind: Pod, metadata: {name: web, managedFields: ["+row.entry+"]}, spec: "+row.object+"}"))
 			require.NoError(t, err)
-			s := plan.Suggest(documents[0].Value, kinds.Builtin(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}))
+			s := suggestion.For(documents[0].Value, kinds.Builtin(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}))
 			var want any
 			require.NoError(t, yaml.Unmarshal([]byte(row.held), &want))
 			assert.True(t, observer.Equal(want, s.Manifest["spec"]), "%v", s.Manifest["spec"])
@@ -142,7 +142,7 @@ metadata:
 data: {ca.crt: x}
 `))
 	require.NoError(t, err)
-	assert.True(t, plan.Suggest(documents[0].Value, nil).Empty())
+	assert.True(t, suggestion.For(documents[0].Value, nil).Empty())
 }
 
 // Annotations from restarts, Helm and Holdfast record an action and its client. They are not suggested.
@@ -159,7 +159,7 @@ metadata:
 spec: {template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: "2026-01-01T00:00:00Z"}}}}
 `))
 	require.NoError(t, err)
-	s := plan.Suggest(documents[0].Value, nil)
+	s := suggestion.For(documents[0].Value, nil)
 	assert.Equal(t, map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "annotations": map[string]any{"team": "blue"}},
 	}, s.Manifest)
@@ -168,7 +168,7 @@ spec: {template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: "2
 }
 
 func TestUnwrittenObjectGetsNoFields(t *testing.T) {
-	s := plan.Suggest(map[string]any{
+	s := suggestion.For(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"x": "y"},
 	}, nil)
 	assert.Equal(t, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}, s.Entry)
@@ -186,7 +186,7 @@ metadata:
 spec: {rythms: [bubam, badum, bum]}
 `))
 	require.NoError(t, err)
-	s := plan.Suggest(documents[0].Value, nil)
+	s := suggestion.For(documents[0].Value, nil)
 	assert.Equal(t, map[string]any{"rythms": []any{
 		map[string]any{}, observer.LeafText, map[string]any{observer.KeyMinLength: int64(2), observer.KeyMaxLength: int64(0)},
 	}}, s.Entry["spec"])

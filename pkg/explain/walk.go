@@ -1,31 +1,30 @@
-package plan
+package explain
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // explainer is a visitor of delta.Walk that collects fields. The patch results from the same walk, so an explanation
 // cannot contradict the plan.
 type explainer struct {
-	plan     *Plan
-	id       manifest.ID
-	res      *resource // nil if it is no longer desired
-	live     map[string]any
-	change   Change
-	removals []delta.Difference // removals that the walk does not find
-	authors  *writer.Index
-	claims   map[string]string // other holders, by the JSON pointer of their field
-	// baseline has the original values in the status, and unrecorded the paths without one.
-	baseline    []v1alpha1.BaselineField
-	unrecorded  []string
+	plan        *plan.Plan
+	in          plan.Input // the input of the plan
+	id          manifest.ID
+	schema      *observer.Schema // nil if it is no longer desired
+	decided     plan.Inspection
+	live        map[string]any
+	change      plan.Change
+	removals    []delta.Difference // removals that the walk does not find
+	authors     *writer.Index
+	claims      map[string]string // other holders, by the JSON pointer of their field
 	showSecrets bool
 	fields      []Field
 }

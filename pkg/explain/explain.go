@@ -1,4 +1,4 @@
-package plan
+package explain
 
 import (
 	"slices"
@@ -8,43 +8,43 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/record"
+	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// FieldState is the state of a field for the Application, as `holdfast explain` prints it. The states of delta.State
+// State is the state of a field for the Application, as `holdfast explain` prints it. The states of delta.State
 // are a subset. Source: docs/semantics.md, "Words".
-type FieldState string
+type State string
 
 const (
-	// FieldHeld: the manifest sets it, and drift is corrected.
-	FieldHeld FieldState = "held"
-	// FieldLearned: observed and not in the manifest, so the Application learns the API server's value and
+	// Held: the manifest sets it, and drift is corrected.
+	Held State = "held"
+	// Learned: observed and not in the manifest, so the Application learns the API server's value and
 	// holds it.
-	FieldLearned FieldState = "learned"
-	// FieldAccepted: held in the API server's accepted form.
-	FieldAccepted FieldState = "accepted"
-	// FieldContested: held, and another client changes it again and again.
-	FieldContested FieldState = "contested"
-	// FieldReported: never written. A field below the status is recorded, and not even compared.
-	FieldReported FieldState = "reported"
-	// FieldMark: tracking metadata of Holdfast, held like any field.
-	FieldMark FieldState = "mark"
-	// FieldAllowed: a rule of the observer schema limits its values.
-	FieldAllowed FieldState = "allowed"
-	// FieldPushed: written when the manifest's value changes.
-	FieldPushed FieldState = "pushed"
-	// FieldAbsent: must not exist.
-	FieldAbsent FieldState = "absent"
-	// FieldClaimed: another Application holds it, so this one does not write it.
-	FieldClaimed FieldState = "claimed"
-	// FieldFree: not observed.
-	FieldFree FieldState = "free"
-	// FieldRemoved: to be removed, because it was removed from the manifest, a list is longer than the
+	Learned State = "learned"
+	// Accepted: held in the API server's accepted form.
+	Accepted State = "accepted"
+	// Contested: held, and another client changes it again and again.
+	Contested State = "contested"
+	// Reported: never written. A field below the status is recorded, and not even compared.
+	Reported State = "reported"
+	// Mark: tracking metadata of Holdfast, held like any field.
+	Mark State = "mark"
+	// Allowed: a rule of the observer schema limits its values.
+	Allowed State = "allowed"
+	// Pushed: written when the manifest's value changes.
+	Pushed State = "pushed"
+	// Absent: must not exist.
+	Absent State = "absent"
+	// Claimed: another Application holds it, so this one does not write it.
+	Claimed State = "claimed"
+	// Free: not observed.
+	Free State = "free"
+	// Removed: to be removed, because it was removed from the manifest, a list is longer than the
 	// observer schema allows, or Holdfast releases the object.
-	FieldRemoved FieldState = "removed"
-	// FieldRestored: released, and to be restored to its original value.
-	FieldRestored FieldState = "restored"
+	Removed State = "removed"
+	// Restored: released, and to be restored to its original value.
+	Restored State = "restored"
 )
 
 // Field is one field of a resource, the same in plans, explanations and statuses. Its JSON and YAML are its printed
@@ -55,7 +55,7 @@ type Field struct {
 	Path   string `json:"path" yaml:"path"`
 	Parent string `json:"-" yaml:"-"`
 	// State is empty in a plan, which has only the Drift of a field.
-	State FieldState `json:"state,omitempty" yaml:"state,omitempty"`
+	State State `json:"state,omitempty" yaml:"state,omitempty"`
 	// Drift is the reason of its drift; empty for a field that is in sync. IsDoubtful is true if the live value may be
 	// the accepted form of the desired value.
 	Drift      delta.Reason `json:"drift,omitempty" yaml:"drift,omitempty"`
@@ -109,7 +109,7 @@ type Contention struct {
 }
 
 // IsStatus reports whether the field is a free field of the object's status.
-func (f Field) IsStatus() bool { return f.State == FieldFree && observer.IsUnder(f.Path, "status") }
+func (f Field) IsStatus() bool { return f.State == Free && observer.IsUnder(f.Path, "status") }
 
 // LivePath returns the path of the field in the live object.
 func (f Field) LivePath() *observer.Path { return f.livePath }
@@ -118,7 +118,7 @@ func (f Field) LivePath() *observer.Path { return f.livePath }
 type Explanation struct {
 	ID manifest.ID
 	// Change is the change that the plan has for the resource.
-	Change Change
+	Change plan.Change
 	// Default is true if the observer schema of the resource was derived from its manifest, and false if a
 	// user wrote it.
 	Default bool
@@ -138,47 +138,40 @@ type Explanation struct {
 	Fields []Field
 }
 
-// Explain returns the state of every field of a resource, from the desired state, the live object and its
+// Resource returns the state of every field of a resource of a plan, from the desired state, the live object and its
 // field managers. It omits the fields that identify an object, and those that the API server manages. It
 // returns false if the plan has no such resource. showSecrets disables the masking of Secret values: the
 // caller is responsible for who reads them.
-func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
-	at := slices.IndexFunc(p.Changes, func(c Change) bool { return c.ID == id })
+func Resource(p *plan.Plan, id manifest.ID, showSecrets bool) (Explanation, bool) {
+	at := slices.IndexFunc(p.Changes, func(c plan.Change) bool { return c.ID == id })
 	if at < 0 {
 		return Explanation{}, false
 	}
-	return p.ExplainChange(p.Changes[at], showSecrets), true
+	return Change(p, p.Changes[at], showSecrets), true
 }
 
-// ExplainChange is like Explain for one of the plan's own changes. It saves the search for the change when
+// Change is like Resource for one of the plan's own changes. It saves the search for the change when
 // all changes are explained. A change of another plan would be explained with the live objects of this one.
-func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
-	id := change.ID
-	explained := Explanation{ID: id, Change: change, Missing: p.in.Live[id] == nil}
-	e := &explainer{plan: p, id: id, live: p.in.Live[id], change: change, showSecrets: showSecrets}
+func Change(p *plan.Plan, change plan.Change, showSecrets bool) Explanation {
+	in, id, schema := p.Input(), change.ID, change.Schema()
+	explained := Explanation{ID: id, Change: change, Missing: in.Live[id] == nil}
 	if change.Done {
 		explained.Desired = true
 		return explained // none of its fields is held any more
 	}
-	// Without an Application, so that the Application itself can be the writer of a field.
-	e.authors = writer.NewIndex(nil, e.live)
-	if res := change.resource; res != nil {
-		explained.Desired, explained.Default, explained.FieldsItem = true, res.entry.Default, intent.FieldsItem(res.entry)
-		explained.Written = !res.entry.Default && !res.entry.FromFields()
-		explained.Profiles = res.entry.Profiles()
-		e.res, e.removals, e.claims = res, decider{&p.facts}.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
-		e.baseline, e.unrecorded = record.Baseline(p.statuses[id], e.live), record.Unrecorded(p.statuses[id], e.live)
-		if res.policy.Claims && res.holdsNothing() { // removed together with the last held field
-			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
-		}
-		e.removals = append(e.removals, res.letting.restored...) // original values of released fields
-		// The same comparison as in the decision, but without the claimed fields removed: claim sets their state.
-		in := comparer{&p.facts}.comparison(res, e.live)
-		in.CompareOnly = p.IsObserveOnly()
-		delta.Walk(in, e.field)
+	// The index has no Application, so that the Application itself can be the writer of a field.
+	e := &explainer{plan: p, in: in, id: id, live: in.Live[id], change: change, showSecrets: showSecrets, authors: writer.NewIndex(nil, in.Live[id])}
+	if schema != nil {
+		explained.Desired, explained.Default, explained.FieldsItem = true, schema.Default, intent.FieldsItem(schema)
+		explained.Written = !schema.Default && !schema.FromFields()
+		explained.Profiles = schema.Profiles()
+		inspection := p.Inspect(change)
+		e.schema, e.decided, e.removals = schema, inspection, inspection.Removals
+		e.claims = claimsAt(in.Application, inspection.Comparison.Type, e.live)
+		delta.Walk(inspection.Comparison, e.field)
 	} else {
 		e.removals = change.Fields // the removal of the tracking metadata
-		delta.WalkFree(p.in.Kinds.Type(change.GVK()), e.live, e.field)
+		delta.WalkFree(in.Kinds.Type(change.GVK()), e.live, e.field)
 	}
 	// The walk cannot reach fields that do not exist and are about to be restored.
 	for _, d := range e.removals {

@@ -1,4 +1,4 @@
-package plan
+package suggestion
 
 import (
 	"encoding/json"
@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// Suggestion is a proposed manifest and schema for a live object that has neither.
-type Suggestion struct {
+// Proposal is a proposed manifest and schema for a live object that has neither.
+type Proposal struct {
 	// Entry is an observer schema, as a JSON object.
 	Entry map[string]any
 	// Manifest has the values of the held fields, and the other values that are needed to create the object
@@ -26,15 +26,21 @@ type Suggestion struct {
 	// needs an initial value.
 	Free []string
 	// LeftOut lists the fields that are not in the schema, because controllers write them.
-	LeftOut []Field
+	LeftOut []WrittenField
 }
 
-// Empty reports whether the suggestion holds no field, because controllers write all fields of the object.
-func (s Suggestion) Empty() bool {
-	if len(s.LeftOut) == 0 {
+// WrittenField is the path of a live field, with its last writer.
+type WrittenField struct {
+	Path   string
+	Writer writer.Writer
+}
+
+// Empty reports whether the proposal holds no field, because controllers write all fields of the object.
+func (p Proposal) Empty() bool {
+	if len(p.LeftOut) == 0 {
 		return false // the object has only a name
 	}
-	for name, value := range s.Entry {
+	for name, value := range p.Entry {
 		metadata, _ := value.(map[string]any)
 		if name != "apiVersion" && name != "kind" && (name != "metadata" || len(metadata) > 1) {
 			return false
@@ -43,51 +49,50 @@ func (s Suggestion) Empty() bool {
 	return true
 }
 
-// Suggest proposes an observer schema and a manifest from an object's managedFields. It includes the fields that
+// For proposes an observer schema and a manifest from an object's managedFields. It includes the fields that
 // users and their tools wrote. It excludes fields that controllers and autoscalers write, defaults, and fields
 // without a field manager. kind may be nil. An object without managedFields gets a schema without fields. The result
 // has the values of a Secret: the caller decides who reads them.
-func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
+func For(live map[string]any, kind *kinds.Node) Proposal {
 	s := &suggester{live: live, writers: writer.NewIndex(nil, live)}
 	apiVersion, _ := live["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
 	// Groups of built-in kinds, such as apps or networking.k8s.io. Only their defaults are known.
 	s.kubernetes = !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 	applied := appliedOf(live)
-	s.suggestion.Entry, s.suggestion.Manifest = map[string]any{}, map[string]any{}
-	take := func(name string, p proposal, ok bool) {
+	s.result.Entry, s.result.Manifest = map[string]any{}, map[string]any{}
+	take := func(name string, p valueProposal, ok bool) {
 		if ok {
-			s.suggestion.Entry[name], s.suggestion.Manifest[name] = p.schema, p.value
+			s.result.Entry[name], s.result.Manifest[name] = p.schema, p.value
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(live)) {
 		switch name {
 		case "apiVersion", "kind":
-			take(name, proposal{live[name], live[name]}, true)
+			take(name, valueProposal{live[name], live[name]}, true)
 		case "status":
 		case "metadata":
 			take(name, s.metadata(live[name], delta.Member(applied, name)), true)
 		default:
-			p, ok := s.node(suggestionNode{
+			p, ok := s.node(liveNode{
 				live: live[name], applied: delta.Member(applied, name), t: kind.Field(name), path: (*observer.Path)(nil).Field(name), siblings: live,
 			})
 			take(name, p, ok)
 		}
 	}
-	return s.suggestion
+	return s.result
 }
 
-// suggester builds one Suggestion in a walk of the live object.
+// suggester builds one Proposal in a walk of the live object.
 type suggester struct {
 	live       map[string]any
 	kubernetes bool // the kind is built into Kubernetes
 	writers    *writer.Index
-	// suggestion is the result so far.
-	suggestion Suggestion
+	result     Proposal // so far
 }
 
-// suggestionNode is a value of the live object, with the value from kubectl apply and the type at its path.
-type suggestionNode struct {
+// liveNode is a value of the live object, with the value from kubectl apply and the type at its path.
+type liveNode struct {
 	live any
 	// applied is not set if kubectl apply did not set the field, or was not used.
 	applied delta.Value
@@ -99,8 +104,8 @@ type suggestionNode struct {
 	siblings map[string]any
 }
 
-// proposal is the proposed schema at one path, and the value for the manifest.
-type proposal struct{ schema, value any }
+// valueProposal is the proposed schema at one path, and the value for the manifest.
+type valueProposal struct{ schema, value any }
 
 // clientSideApply is the field manager of kubectl apply, which stores its input in an annotation.
 const clientSideApply = "kubectl-client-side-apply"
@@ -116,7 +121,7 @@ func appliedOf(live map[string]any) map[string]any {
 
 // metadata proposes the name, the labels and the annotations. The schema omits the namespace, because it is
 // usually that of the Application.
-func (s *suggester) metadata(value any, written delta.Value) proposal {
+func (s *suggester) metadata(value any, written delta.Value) valueProposal {
 	metadata, _ := value.(map[string]any)
 	applied, _ := written.Any.(map[string]any)
 	schema, values := map[string]any{"name": metadata["name"]}, map[string]any{"name": metadata["name"]}
@@ -125,28 +130,28 @@ func (s *suggester) metadata(value any, written delta.Value) proposal {
 	}
 	path := (*observer.Path)(nil).Field("metadata")
 	for _, name := range []string{"labels", "annotations"} {
-		child, ok := s.node(suggestionNode{live: metadata[name], applied: delta.Member(applied, name), path: path.Field(name), parent: "metadata", siblings: metadata})
+		child, ok := s.node(liveNode{live: metadata[name], applied: delta.Member(applied, name), path: path.Field(name), parent: "metadata", siblings: metadata})
 		if ok && metadata[name] != nil {
 			schema[name], values[name] = child.schema, child.value
 		}
 	}
-	return proposal{schema, values}
+	return valueProposal{schema, values}
 }
 
 // node returns the proposal for a value, and false if no part of it is proposed.
-func (s *suggester) node(at suggestionNode) (proposal, bool) {
+func (s *suggester) node(at liveNode) (valueProposal, bool) {
 	if m, isMap := at.live.(map[string]any); isMap && len(m) > 0 {
 		return s.fields(m, at)
 	}
 	if l, isList := at.live.([]any); isList {
 		return s.list(l, at)
 	}
-	return proposal{observer.LeafText, at.live}, s.take(at)
+	return valueProposal{observer.LeafText, at.live}, s.take(at)
 }
 
 // fields proposes those fields of a map that have a proposal. The manifest contains an atomic map, such as a
 // selector, as a whole.
-func (s *suggester) fields(m map[string]any, at suggestionNode) (proposal, bool) {
+func (s *suggester) fields(m map[string]any, at liveNode) (valueProposal, bool) {
 	applied, _ := at.applied.Any.(map[string]any)
 	schema, values := map[string]any{}, map[string]any{}
 	parent := at.path.Name()
@@ -154,7 +159,7 @@ func (s *suggester) fields(m map[string]any, at suggestionNode) (proposal, bool)
 		parent = at.parent
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		below := suggestionNode{m[name], delta.Member(applied, name), at.t.Field(name), at.path.Field(name), parent, m}
+		below := liveNode{m[name], delta.Member(applied, name), at.t.Field(name), at.path.Field(name), parent, m}
 		if isOurs(below.path) {
 			continue
 		}
@@ -163,19 +168,19 @@ func (s *suggester) fields(m map[string]any, at suggestionNode) (proposal, bool)
 			// The manifest needs an initial value, although clients change it through the subresource scale.
 		} else if s.writer(below.path).Subresource == "scale" {
 			values[name] = m[name]
-			s.suggestion.Free = append(s.suggestion.Free, below.path.String())
+			s.result.Free = append(s.result.Free, below.path.String())
 		}
 	}
 	if at.t.IsOneValue() {
 		values = m
 	}
-	return proposal{schema, values}, len(schema) > 0
+	return valueProposal{schema, values}, len(schema) > 0
 }
 
 // list proposes the elements that have a proposal, and no upper limit, so that other clients can add elements.
 // If only their positions identify elements, it proposes all elements up to the last one with a proposal. The
 // placeholders among them are free. The minimum is the number of proposed elements.
-func (s *suggester) list(elements []any, at suggestionNode) (proposal, bool) {
+func (s *suggester) list(elements []any, at liveNode) (valueProposal, bool) {
 	list := &observer.List{}
 	byIdentity, labels := list.ByIdentity(at.t), list.Labels(at.t, elements)
 	applied, _ := at.applied.Any.([]any)
@@ -185,13 +190,13 @@ func (s *suggester) list(elements []any, at suggestionNode) (proposal, bool) {
 	// kept is the length up to the last element with a proposal.
 	kept := 0
 	for i, element := range elements {
-		below := suggestionNode{element, delta.Item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i), at.path.Name(), at.siblings}
+		below := liveNode{element, delta.Item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i), at.path.Name(), at.siblings}
 		child, ok := s.node(below)
 		switch {
 		case ok:
 			nodes, values = append(nodes, child.schema), append(values, withKeys(child.value, element, at.t))
 			kept = len(nodes)
-			s.suggestion.Free, placeholders = append(s.suggestion.Free, placeholders...), nil
+			s.result.Free, placeholders = append(s.result.Free, placeholders...), nil
 		// A later element keeps its position only if this one is in the schema, too.
 		case !byIdentity:
 			nodes, values = append(nodes, map[string]any{}), append(values, element)
@@ -199,9 +204,9 @@ func (s *suggester) list(elements []any, at suggestionNode) (proposal, bool) {
 		}
 	}
 	if kept == 0 {
-		return proposal{}, false
+		return valueProposal{}, false
 	}
-	return proposal{append(nodes[:kept:kept], map[string]any{
+	return valueProposal{append(nodes[:kept:kept], map[string]any{
 		observer.KeyMinLength: int64(kept), observer.KeyMaxLength: int64(0),
 	}), values[:kept:kept]}, true
 }
@@ -224,22 +229,21 @@ func withKeys(value, element any, t *kinds.Node) any {
 
 // take reports whether to hold a field. It adds a field to LeftOut if a controller writes it, or if it only records
 // an action.
-func (s *suggester) take(at suggestionNode) bool {
-	writer := s.writer(at.path)
+func (s *suggester) take(at liveNode) bool {
+	last := s.writer(at.path)
 	// If the writer applied a field around this one as one value, such as a list without keys, this field may be a default.
-	applied := at.applied.Set || writer.Operation == metav1.ManagedFieldsOperationApply && s.writers.Owns(writer, at.path)
+	applied := at.applied.Set || last.Operation == metav1.ManagedFieldsOperationApply && s.writers.Owns(last, at.path)
 	switch {
-	case writer.Manager == "" || at.live == nil:
+	case last.Manager == "" || at.live == nil:
 		return false
-	case writer.Manager == clientSideApply && !at.applied.Set:
+	case last.Manager == clientSideApply && !at.applied.Set:
 		return false // a default; managedFields attributes it to the client that created the object
-	case !applied && s.kubernetes && isDefault(at.parent, at.path.Name(), at.siblings):
+	case !applied && s.kubernetes && writer.IsServerDefault(at.parent, at.path.Name(), at.siblings):
 		return false
-	case !writer.IsController() && !isAct(at.path):
+	case !last.IsController() && !isAct(at.path):
 		return true
 	}
-	f := Field{Path: at.path.String(), Parent: at.path.Parent().String(), State: FieldFree, Actors: Actors{Writer: writer}}
-	s.suggestion.LeftOut = append(s.suggestion.LeftOut, f)
+	s.result.LeftOut = append(s.result.LeftOut, WrittenField{at.path.String(), last})
 	return false
 }
 

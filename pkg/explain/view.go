@@ -1,4 +1,4 @@
-package plan
+package explain
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // View is the printed form of a plan, for `holdfast diff -o yaml` and the golden files. Values of Secrets are masked.
@@ -22,7 +23,7 @@ type View struct {
 	// Refused is the reason why the Application is invalid. The plan then has no changes.
 	Refused *ViewProblem `json:"refused,omitempty" yaml:"refused,omitempty"`
 	// Selected lists the number of objects that each spec.select item matches.
-	Selected []ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
+	Selected []plan.ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
 	// Changes are in the order of execution, including unchanged resources.
 	Changes  []ViewChange `json:"changes" yaml:"changes"`
 	Warnings []string     `json:"warnings" yaml:"warnings"`
@@ -47,7 +48,7 @@ type ViewProblem struct {
 // ViewChange is a planned change of one object.
 type ViewChange struct {
 	// Action is Change.Verb, which for a shared object is not one of the four actions.
-	Action   Action       `json:"action" yaml:"action"`
+	Action   plan.Action  `json:"action" yaml:"action"`
 	Resource ViewResource `json:"resource" yaml:"resource"`
 	Problem  *ViewProblem `json:"problem,omitempty" yaml:"problem,omitempty"`
 	// Manifest is the body of a create.
@@ -114,10 +115,10 @@ func (s ViewStatus) MarshalJSON() ([]byte, error) {
 	return manifest.EncodeJSON(tree), nil // the raw parts are escaped already
 }
 
-// View returns the printed form of the plan. Its status is the one after all changes of the plan succeed.
-// Values of Secrets are masked in all parts. View does not change the plan.
-func (p *Plan) View() View {
-	app := p.in.Application
+// ViewOf returns the printed form of a plan. Its status is the one after all changes of the plan succeed.
+// Values of Secrets are masked in all parts. ViewOf does not change the plan.
+func ViewOf(p *plan.Plan) View {
+	app := p.Input().Application
 	v := View{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Plan",
 		Application: ViewOwner{Namespace: app.Namespace, Name: app.Name},
@@ -130,14 +131,9 @@ func (p *Plan) View() View {
 		v.Application.Mode = v1alpha1.ModeObserve
 	}
 	for _, c := range p.Changes {
-		change := viewChange(&p.facts, c)
-		if c.resource != nil {
-			change.Profiles = c.resource.entry.Profiles()
-		}
-		change.NotHeld = p.FreeDifferences(c)
-		v.Changes = append(v.Changes, change)
+		v.Changes = append(v.Changes, viewChange(p, c))
 	}
-	status := p.conclude(&summarizer{preview: true}).Status // after all changes of the plan succeed
+	status := p.PreviewStatus()
 	v.Status = ViewStatus{
 		MangledObserverSchema: manifest.DecodeRawList(status.MangledObserverSchema),
 		LastAppliedManifest:   shown(manifest.DecodeRawList(status.LastAppliedManifest)),
@@ -145,6 +141,16 @@ func (p *Plan) View() View {
 		whole:                 status,
 	}
 	return v
+}
+
+// Schemas returns the effective schemas of a plan, as the status would store them.
+func Schemas(p *plan.Plan) (schemas []map[string]any) {
+	for _, raw := range p.PreviewStatus().MangledObserverSchema {
+		if content, err := manifest.DecodeRaw(raw); err == nil {
+			schemas = append(schemas, content)
+		}
+	}
+	return schemas
 }
 
 // YAML returns the view as YAML, with the keys of the plan in reading order. Golden files have this form, so it is
@@ -170,21 +176,25 @@ func shown(objects []any) []any {
 	return objects
 }
 
-// viewChange returns the printed form of a change, without the parts that need an explanation of it.
-func viewChange(in *facts, c Change) ViewChange {
+// viewChange returns the printed form of a change.
+func viewChange(p *plan.Plan, c plan.Change) ViewChange {
 	v := ViewChange{
-		Action: Action(c.Verb()),
+		Action: plan.Action(c.Verb()),
 		Resource: ViewResource{
 			APIVersion: c.APIVersion, Kind: c.ID.Kind, Namespace: c.ID.Namespace, Name: c.ID.Name,
 		},
 		Problem: viewProblem(c.Problem),
+		NotHeld: FreeDifferences(p, c),
+	}
+	if schema := c.Schema(); schema != nil {
+		v.Profiles = schema.Profiles()
 	}
 	if c.Manifest != nil {
 		v.Manifest = withGenerated(manifest.RedactNested(c.Manifest))
 	}
 	for _, d := range c.Fields {
 		f := MaskedField(c.ID, d)
-		f.Corrected = in.corrects(c, d)
+		f.Corrected = corrects(p, c, d)
 		v.Fields = append(v.Fields, f)
 	}
 	for _, d := range c.Additions() {
@@ -202,7 +212,7 @@ func viewChange(in *facts, c Change) ViewChange {
 // MaskedField returns a difference as a field for display. The values of a Secret are masked, so that they only show
 // that they differ. The field has no state, and Corrected is false.
 func MaskedField(id manifest.ID, d delta.Difference) Field {
-	desired, live := maskedPair(id, d.Path, d.Desired, d.Live)
+	desired, live := plan.MaskedPair(id, d.Path, d.Desired, d.Live)
 	return Field{Path: d.Path, Desired: desired, Live: live, Drift: d.Reason, Rule: d.Rule}
 }
 
@@ -228,7 +238,7 @@ func viewOp(id manifest.ID, op delta.Op) ViewOp {
 	// An operation with the value null is printed with it.
 	if op.Op != "remove" {
 		value := op.Value
-		if secretPointer(id, op.Path) {
+		if plan.IsSecretPointer(id, op.Path) {
 			value = manifest.Masked
 		}
 		v.Value = delta.NewValue(value)
@@ -237,7 +247,7 @@ func viewOp(id manifest.ID, op delta.Op) ViewOp {
 }
 
 // viewProblem returns the printed form of a Problem, or nil. It omits the remedy.
-func viewProblem(p *Problem) *ViewProblem {
+func viewProblem(p *plan.Problem) *ViewProblem {
 	if p == nil {
 		return nil
 	}

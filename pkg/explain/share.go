@@ -1,4 +1,4 @@
-package plan
+package explain
 
 import (
 	"slices"
@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/record"
 )
 
@@ -29,22 +30,22 @@ func claimsAt(app *v1alpha1.Application, kind *kinds.Node, live map[string]any) 
 // claim sets the holder of a field that another Application holds. The field is free in this Application,
 // or this Application has a pending claim on it.
 func (e *explainer) claim(f *Field) {
-	if e.res == nil {
+	if e.schema == nil {
 		return
 	}
 	// Leaves that this Application desires are decided. Free fields are looked up in the annotation.
-	i := slices.IndexFunc(e.res.claimed, func(c claim.Claim) bool { return observer.IsUnder(f.Path, c.Path) })
+	i := slices.IndexFunc(e.decided.Claimed, func(c claim.Claim) bool { return observer.IsUnder(f.Path, c.Path) })
 	switch {
 	case i >= 0:
-		f.Holder = e.res.claimed[i].Holder
-	case f.State == FieldFree:
+		f.Holder = e.decided.Claimed[i].Holder
+	case f.State == Free:
 		// The claim on the field itself, or else the nearest one above it.
 		for at := f.livePath.Pointer(); at != "" && f.Holder == ""; at = at[:strings.LastIndexByte(at, '/')] {
 			f.Holder = e.claims[at]
 		}
 	}
 	if f.Holder != "" {
-		f.State = FieldClaimed
+		f.State = Claimed
 	}
 }
 
@@ -52,26 +53,27 @@ func (e *explainer) claim(f *Field) {
 // cannot be restored, unrestorable is the reason. Both are "" if the Application does not hold the field. They are
 // also "" if no original values of the object, or not yet that of the field, are recorded.
 func (e *explainer) onRelease(f Field) (text, unrestorable string) {
-	if e.res == nil || !e.plan.recordsBaselines(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
+	in := e.decided
+	if e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(in.Leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
 		return "", ""
 	}
 	const stays = "on release, the live value is kept: "
-	i := slices.IndexFunc(e.baseline, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(f.Path, b.Path) })
+	i := slices.IndexFunc(in.Baseline, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(f.Path, b.Path) })
 	switch {
-	case !e.res.policy.Restores:
+	case !in.Restores:
 		return stays + "spec.onRelease is Leave", ""
-	case secretPath(e.id, f.Path):
+	case plan.IsSecretPath(e.id, f.Path):
 		unrestorable = "values of Secrets are never recorded"
-	case slices.ContainsFunc(e.unrecorded, func(path string) bool { return observer.IsUnder(f.Path, path) }):
+	case slices.ContainsFunc(in.Unrecorded, func(path string) bool { return observer.IsUnder(f.Path, path) }):
 		unrestorable = "its original value was too large to record"
 	case i < 0 && f.Drift != "":
 		return "", "" // the first correction records the live value as its baseline
 	case i < 0:
 		unrestorable = "no original value is recorded"
-	case e.baseline[i].Value == nil:
+	case in.Baseline[i].Value == nil:
 		return "on release, it is removed: it had no original value", ""
 	default:
-		return "on release, it becomes " + truncate.String(string(manifest.EncodeJSON(record.Original(e.baseline[i]).Any)), 200) + " again" + writtenBy(e.baseline[i].Manager), ""
+		return "on release, it becomes " + truncate.String(string(manifest.EncodeJSON(record.Original(in.Baseline[i]).Any)), 200) + " again" + writtenBy(in.Baseline[i].Manager), ""
 	}
 	return stays + unrestorable, unrestorable
 }
