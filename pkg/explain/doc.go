@@ -13,8 +13,8 @@
 // The package decides nothing. It repeats the comparison of the plan with the same input (plan.Inspection), so that an
 // explanation cannot contradict the plan. Values of Secrets are masked, unless the caller requests them.
 //
-//	explain.go    Field and Explanation; walk.go visits the fields and sorts them
+//	explain.go    Field and Explanation, and which free fields differ from the manifest
+//	walk.go       visits the fields, and sorts them
 //	field.go      the state of a field, and its reason; share.go its holder, and the effect of a release
-//	notheld.go    the free fields that differ from the manifest
 //	view.go       the printed form of a plan, for `holdfast diff -o yaml` and the golden files
 package explain

@@ -36,7 +36,7 @@
 //	             resource (gone.go one whose object is gone, ownership.go which claim.Policy applies,
 //	             rejection.go a rejected change, newelement.go elements that a shared object
 //	             lacks), prune.go one that is no longer desired, deletions.go whether it can be
-//	             deleted, stages.go whether it waits for an earlier stage; replan.go decides a
+//	             deleted, health.go whether it waits for an earlier stage; replan.go decides a
 //	             resource again; writeahead.go and creating.go return the write-ahead records;
 //	             restored.go renders from the status if a template is not available
 //	passes       claims.go assigns the fields of shared objects, recordedclaims.go has the claims
@@ -51,7 +51,7 @@
 //	             record reads the records of the status. listeners.go has the engine's own
 //	             steps among the hooks, users.go the user of a change; size.go checks whether
 //	             the status will fit
-//	health       package health decides it; health.go makes it a Problem
+//	health       package health decides it; health.go makes it a Problem, and stops later stages
 //	contests     refusal.go has the rejected leaves, unit.go the fields that are written together,
 //	             sibling.go the fields that may cause a rejection, aliases.go the fields that the
 //	             API server does not remove
