@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // applicationsClient returns a client for Applications that works with JSON bytes, because decoding would
@@ -45,13 +46,13 @@ func (c *Client) WriteMetadata(ctx context.Context, app *v1alpha1.Application, f
 	if annotations != nil {
 		metadata["annotations"] = annotations
 	}
-	return c.patch(ctx, v1alpha1.Resource, ObjectKey(app), types.MergePatchType, map[string]any{"metadata": metadata}, v1alpha1.FieldManager)
+	return c.patch(ctx, v1alpha1.Resource, store.Key(app), types.MergePatchType, map[string]any{"metadata": metadata}, v1alpha1.FieldManager)
 }
 
 // Annotate sets an annotation of the Application with that UID.
 func (c *Client) Annotate(ctx context.Context, app *v1alpha1.Application, key, value string) error {
 	metadata := map[string]any{"uid": app.UID, "annotations": map[string]string{key: value}}
-	_, err := c.patch(ctx, v1alpha1.Resource, ObjectKey(app), types.MergePatchType, map[string]any{"metadata": metadata}, v1alpha1.FieldManager)
+	_, err := c.patch(ctx, v1alpha1.Resource, store.Key(app), types.MergePatchType, map[string]any{"metadata": metadata}, v1alpha1.FieldManager)
 	return err
 }
 
@@ -75,7 +76,7 @@ func (c *Client) WriteStatus(ctx context.Context, app *v1alpha1.Application, sta
 		// Not a test operation: with replace, another version is a conflict instead of an invalid patch.
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: app.ResourceVersion},
 	}, statusOps(app, status)...)
-	return c.patch(ctx, v1alpha1.Resource, ObjectKey(app), types.JSONPatchType, ops, v1alpha1.FieldManager, "status")
+	return c.patch(ctx, v1alpha1.Resource, store.Key(app), types.JSONPatchType, ops, v1alpha1.FieldManager, "status")
 }
 
 // statusOps returns the operations that replace the status. A newer version wrote the status of an Application
@@ -100,7 +101,7 @@ func (c *Client) get(ctx context.Context, resource string, at types.NamespacedNa
 func (c *Client) create(ctx context.Context, resource string, object metav1.Object, manager string) ([]byte, error) {
 	body, err := json.Marshal(object)
 	if err != nil {
-		return nil, fmt.Errorf("writing %s %s: %w", resource, ObjectKey(object), err)
+		return nil, fmt.Errorf("writing %s %s: %w", resource, store.Key(object), err)
 	}
 	return rawJSON(c.applications.Post().Namespace(object.GetNamespace()).Resource(resource).
 		VersionedParams(&metav1.CreateOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))

@@ -11,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // Selection defines which Applications the controller handles. The zero value selects all of them.
@@ -47,7 +50,7 @@ type ApplicationStore struct {
 
 	client   *Client
 	resource schema.GroupVersionResource
-	changed  func(before, after *Object)
+	changed  func(before, after *store.Object)
 
 	line connectionHealth
 
@@ -64,16 +67,17 @@ type ApplicationStore struct {
 
 // selectedStore is a Store with its reflector.
 type selectedStore struct {
-	*Store
-	pulse *watchHealth
-	stop  context.CancelFunc
-	ended chan struct{}
+	*store.Store
+	synced func()
+	pulse  *watchHealth
+	stop   context.CancelFunc
+	ended  chan struct{}
 }
 
 // NewApplicationStore returns a store that watches nothing before Run. changed is called for every change
 // by another client, and with a nil after for objects that are no longer selected. synced is called once,
 // when the first lists are complete.
-func NewApplicationStore(client *Client, resource schema.GroupVersionResource, selection Selection, changed func(before, after *Object), synced func()) *ApplicationStore {
+func NewApplicationStore(client *Client, resource schema.GroupVersionResource, selection Selection, changed func(before, after *store.Object), synced func()) *ApplicationStore {
 	none := make(chan struct{})
 	close(none)
 	return &ApplicationStore{
@@ -137,10 +141,12 @@ func (s *ApplicationStore) Select(selection Selection) {
 // open starts to watch a namespace. A store that was closed before can have the same objects, so their removal must be
 // reported first. The caller holds the lock.
 func (s *ApplicationStore) open(namespace string, synced func()) {
-	store := &selectedStore{Store: NewStore(time.Now, s.changed, synced), pulse: newWatchHealth(defaultStallTimeouts, &s.line), ended: s.released}
-	store.reduce = s.Reduce
-	s.stores[namespace] = store
-	s.fill(store, namespace)
+	opened := &selectedStore{
+		Store:  store.New(store.Options{Now: time.Now, Changed: s.changed, Synced: synced, Reduce: s.Reduce}),
+		synced: synced, pulse: newWatchHealth(defaultStallTimeouts, &s.line), ended: s.released,
+	}
+	s.stores[namespace] = opened
+	s.fill(opened, namespace)
 }
 
 // fill starts the reflector of a store with the current selection, after the previous reflector has ended.
@@ -176,13 +182,13 @@ func (s *ApplicationStore) release(store *selectedStore) {
 	if !store.Ready() {
 		store.synced() // its first list is no longer awaited
 	}
-	for _, object := range store.all() {
+	for _, object := range store.All() {
 		s.changed(object, nil)
 	}
 }
 
 // Get returns the object of that name, or nil.
-func (s *ApplicationStore) Get(key types.NamespacedName) *Object {
+func (s *ApplicationStore) Get(key types.NamespacedName) *store.Object {
 	if store := s.storeFor(key.Namespace); store != nil {
 		return store.Get(key)
 	}
@@ -190,12 +196,12 @@ func (s *ApplicationStore) Get(key types.NamespacedName) *Object {
 }
 
 // All returns all objects.
-func (s *ApplicationStore) All() []*Object {
+func (s *ApplicationStore) All() []*store.Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var all []*Object
+	var all []*store.Object
 	for _, store := range s.stores {
-		all = append(all, store.all()...)
+		all = append(all, store.All()...)
 	}
 	return all
 }
@@ -214,7 +220,7 @@ func (s *ApplicationStore) Len() int {
 // AddBytes adds the memory of all objects to their namespaces.
 func (s *ApplicationStore) AddBytes(sum map[string]int) {
 	for _, o := range s.All() {
-		o.addBytes(sum, o.Key.Namespace)
+		o.AddBytes(sum, o.Key.Namespace)
 	}
 }
 
@@ -243,27 +249,10 @@ func (s *ApplicationStore) Wrote(content map[string]any) {
 	}
 }
 
-// Fill stores an object with its content: in place of the same version, which was reduced, or like a write.
+// Fill calls Store.Fill. It ignores objects that are no longer selected.
 func (s *ApplicationStore) Fill(content map[string]any) {
-	u := unstructured.Unstructured{Object: content}
-	store := s.storeFor(u.GetNamespace())
-	if store == nil {
-		return
-	}
-	o, err := store.object(&u)
-	if err != nil {
-		return
-	}
-	store.mu.Lock()
-	defer store.mu.Unlock()
-	before := store.objects[o.Key]
-	if before == nil || before.UID != o.UID || before.ResourceVersion != o.ResourceVersion {
-		store.put(o)
-		return
-	}
-	store.set(before, o)
-	if store.asked[o.Key] == before { // the object has not changed since the list began
-		store.asked[o.Key] = o
+	if store := s.storeFor(manifest.NestedString(content, "metadata", "namespace")); store != nil {
+		store.Fill(content)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // Narrowing a selection closes the store of all namespaces and opens another one, which has some of its objects.
@@ -40,7 +41,7 @@ func TestRemovalsAreReportedBeforeAdditions(t *testing.T) {
 		return append([]string(nil), events...)
 	}
 	synced, added := make(chan struct{}), make(chan struct{}, 2)
-	store := NewApplicationStore(client, v1alpha1.GroupVersionResource, Selection{}, func(_, after *Object) {
+	store := NewApplicationStore(client, v1alpha1.GroupVersionResource, Selection{}, func(_, after *store.Object) {
 		if after == nil {
 			// As with many other objects, during which the new watch could add the object.
 			<-added

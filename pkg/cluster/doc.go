@@ -1,8 +1,7 @@
 // Package cluster is the only package that sends requests to an API server. It resolves kinds, watches the objects of
 // Applications, and writes objects as a ServiceAccount.
 //
-// It makes no decisions. It has a Store per kind that is never older than the controller's last write. So a lagging
-// watch cannot cause a second write.
+// It makes no decisions. Its watches fill a store.Store per kind.
 //
 //	kinds := cluster.NewMapper(client)
 //	watches := client.NewWatches(handler, cluster.StallTimeouts{})
@@ -16,8 +15,7 @@
 //
 // # Concurrency
 //
-// Reflectors fill the Stores on their own goroutines, one per watch. Workers of the controller read the Stores, and
-// add the responses to their writes. Each Store has a lock. The lock of Watches is acquired before that of a Store,
-// never after it. Callbacks, such as Handler, run without the lock of a Store, on the goroutine of the watch or of
-// the writer. They must not block.
+// Reflectors fill the stores on their own goroutines, one per watch. Workers of the controller read the stores, and
+// add the responses to their writes. The lock of Watches is acquired before that of a Store, never after it. Callbacks,
+// such as Handler, run without the lock of a Store, on the goroutine of the watch or of the writer. They must not block.
 package cluster

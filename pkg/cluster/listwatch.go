@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
+
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // consistentListWatcher is the ListerWatcher of a reflector. Its lists are always consistent reads. A list from the
@@ -60,12 +62,18 @@ func (f *consistentListWatcher) listerWatcher() cache.ListerWatcher {
 
 // reflector returns a reflector that fills a Store with the objects of a resource in a namespace, or in all of them if
 // it is empty. It sets list, watch, asks and namespace.
-func (f *consistentListWatcher) reflector(client dynamic.Interface, events eventClient, resource schema.GroupVersionResource, namespace string, store *Store) *cache.Reflector {
+func (f *consistentListWatcher) reflector(client dynamic.Interface, events eventClient, resource schema.GroupVersionResource, namespace string, into *store.Store) *cache.Reflector {
 	f.list = listObjects(inNamespace(client.Resource(resource), namespace).List)
-	f.watch, f.asks, f.namespace = events.watcher(resource, namespace), store.BeginList, namespace
-	return cache.NewReflectorWithOptions(f.listerWatcher(), nil, store,
+	f.watch, f.asks, f.namespace = events.watcher(resource, namespace), into.BeginList, namespace
+	return cache.NewReflectorWithOptions(f.listerWatcher(), nil, reflectorStore{into},
 		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.String(), Backoff: f.pulse.patience.backoff()})
 }
+
+// reflectorStore is a Store that compresses the initial objects of a stream.
+type reflectorStore struct{ *store.Store }
+
+// Transformer implements cache.TransformingStore.
+func (s reflectorStore) Transformer() cache.TransformFunc { return s.Transform }
 
 // watchMetadata starts to fill a store with the metadata of all objects of a resource, until the context ends. noted
 // is called as in consistentListWatcher, and can be nil.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // ObjectRange selects objects of one kind that a watch delivers regardless of the tracking label. The API server
@@ -59,10 +60,10 @@ func (w *Watches) addRanges(needs map[watchScope]struct{}, ranges Ranges) {
 
 // Range returns the objects of a range, in no particular order. ready is false before the first list of its watch is
 // complete, or if the Application has no such watch. err is the error of the watch.
-func (v *View) Range(r ObjectRange) (objects []*Object, ready bool, err error) {
+func (v *View) Range(r ObjectRange) (objects []*store.Object, ready bool, err error) {
 	for _, s := range v.shared {
 		if s.ObjectRange == r {
-			return s.store.all(), s.store.Ready(), s.err
+			return s.store.All(), s.store.Ready(), s.err
 		}
 	}
 	return nil, false, nil

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // Named contains the names of shared objects. These need not have the tracking label, and need not exist.
@@ -20,7 +22,7 @@ const maxSingleWatches = 20
 type sharedStore struct {
 	watchScope
 	// store has the objects in the scope of the watch.
-	store *Store
+	store *store.Store
 	err   error // the error of its watch
 }
 
@@ -74,8 +76,8 @@ func namespaceScope(resource schema.GroupVersionResource, key types.NamespacedNa
 
 // sharedChanged returns a function that notifies the Applications that share a changed object. It is the callback of
 // a Store.
-func (w *Watches) sharedChanged(resource watchScope) func(before, after *Object) {
-	return func(before, after *Object) {
+func (w *Watches) sharedChanged(resource watchScope) func(before, after *store.Object) {
+	return func(before, after *store.Object) {
 		w.notifySharers(resource, cmp.Or(after, before).Key, "")
 	}
 }
@@ -110,7 +112,7 @@ func (w *Watches) sharers(resource watchScope, key types.NamespacedName) (sharer
 
 // Shared returns the shared object of that name, or nil. ready is false before the first list of its watch is
 // complete, or if the Application has no watch of it. err is the error of the watch.
-func (v *View) Shared(key types.NamespacedName) (object *Object, ready bool, err error) {
+func (v *View) Shared(key types.NamespacedName) (object *store.Object, ready bool, err error) {
 	for _, s := range v.shared {
 		if s.has(key) {
 			return s.store.Get(key), s.store.Ready(), s.err

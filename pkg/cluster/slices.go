@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // GetSlice reads an ApplicationSlice.
@@ -26,7 +27,7 @@ func (c *Client) GetSlice(ctx context.Context, at types.NamespacedName) (*v1alph
 func (c *Client) CreateSlice(ctx context.Context, s *v1alpha1.ApplicationSlice, manager string) (*v1alpha1.ApplicationSlice, error) {
 	created, err := decodeSlice(c.create(ctx, v1alpha1.SliceResource, s, manager))
 	if apierrors.IsAlreadyExists(err) {
-		return c.patchSlice(ctx, ObjectKey(s), manager, map[string]any{
+		return c.patchSlice(ctx, store.Key(s), manager, map[string]any{
 			"annotations": map[string]string{v1alpha1.AnnotationNamed: string(uuid.NewUUID())},
 		})
 	}

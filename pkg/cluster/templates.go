@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // CreateApplication creates an Application with the controller's own permissions, and returns the stored
@@ -26,7 +27,7 @@ func (c *Client) PatchApplication(ctx context.Context, at types.NamespacedName, 
 }
 
 // WriteObjectStatus replaces the status of the object with that UID, in any version, and returns the stored object.
-func (c *Client) WriteObjectStatus(ctx context.Context, gvr schema.GroupVersionResource, o *Object, status any, manager string) (map[string]any, error) {
+func (c *Client) WriteObjectStatus(ctx context.Context, gvr schema.GroupVersionResource, o *store.Object, status any, manager string) (map[string]any, error) {
 	body, err := json.Marshal([]delta.Op{
 		{Op: "test", Path: "/metadata/uid", Value: o.UID},
 		{Op: "add", Path: "/status", Value: status},

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
@@ -16,7 +17,7 @@ import (
 // watches, not of their objects. It is used during one reconcile.
 type View struct {
 	// stores has the stores of owned objects by namespace; "" for all namespaces.
-	stores map[string]*Store
+	stores map[string]*store.Store
 	// shared has the stores of shared objects.
 	shared []sharedStore
 	// pulses has the health of the watches of all these stores.
@@ -59,7 +60,7 @@ func (v *View) Contents() map[types.NamespacedName]map[string]any {
 }
 
 // Ended calls Store.Ended.
-func (v *View) Ended() (jobs []*Object) {
+func (v *View) Ended() (jobs []*store.Object) {
 	for _, store := range v.stores {
 		jobs = append(jobs, store.Ended(v.application)...)
 	}
@@ -67,8 +68,8 @@ func (v *View) Ended() (jobs []*Object) {
 }
 
 // Written calls Store.Written. An object can be owned and shared in several stores; one of their records is used.
-func (v *View) Written() map[types.NamespacedName]WrittenObject {
-	all := map[types.NamespacedName]WrittenObject{}
+func (v *View) Written() map[types.NamespacedName]store.WrittenObject {
+	all := map[types.NamespacedName]store.WrittenObject{}
 	for _, store := range v.all() {
 		maps.Copy(all, store.Written(v.application))
 	}
@@ -83,7 +84,7 @@ func (v *View) Processed(key types.NamespacedName, at writer.Activity) {
 }
 
 // all returns the stores of owned objects, and those of shared ones.
-func (v *View) all() []*Store {
+func (v *View) all() []*store.Store {
 	all := slices.Collect(maps.Values(v.stores))
 	for _, s := range v.shared {
 		all = append(all, s.store)
@@ -96,7 +97,7 @@ func (v *View) all() []*Store {
 // label only if it has the object: its watch then delivers a deletion.
 func (v *View) Wrote(content map[string]any) {
 	u := unstructured.Unstructured{Object: content}
-	key := ObjectKey(&u)
+	key := store.Key(&u)
 	owner := types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID])
 	if store := v.storeFor(key.Namespace); store != nil && (owner != "" || store.Get(key) != nil) {
 		if store.ApplyWrite(v.application, content) && owner != "" && owner != v.application {
@@ -125,7 +126,7 @@ func (v *View) Deleted(key types.NamespacedName, uid types.UID) {
 }
 
 // storeFor returns the store for a namespace, or nil.
-func (v *View) storeFor(namespace string) *Store {
+func (v *View) storeFor(namespace string) *store.Store {
 	if store := v.stores[""]; store != nil {
 		return store
 	}

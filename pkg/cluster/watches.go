@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // Watches runs one watch per kind in use. A kind is in use while an Application needs it. Watches select by the
@@ -23,7 +24,7 @@ import (
 type Watches struct {
 	// Manifests returns the manifests of the Application with that UID. It can be nil, and must be set
 	// before Run.
-	Manifests func(application types.UID) *Manifests
+	Manifests func(application types.UID) *store.Manifests
 
 	client   dynamic.Interface
 	events   eventClient
@@ -75,7 +76,7 @@ type watchScope struct {
 
 // kindWatch is one watch with its objects.
 type kindWatch struct {
-	store *Store
+	store *store.Store
 	// pulse records when the API server last sent something.
 	pulse *watchHealth
 	// cancel ends the watch. It is called when the last user is removed.
@@ -209,7 +210,7 @@ func (w *Watches) DefinitionChanged(definition schema.GroupResource) {
 func (w *Watches) Store(application types.UID, resource schema.GroupVersionResource) (*View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	view := &View{stores: map[string]*Store{}, application: application, watches: w}
+	view := &View{stores: map[string]*store.Store{}, application: application, watches: w}
 	var err error
 	for _, r := range w.needs[application] {
 		if r.GroupVersionResource != resource {
@@ -254,12 +255,12 @@ func (w *Watches) AddBytes(sum map[string]int, namespaceOf map[types.UID]string)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range w.kinds {
-		for _, o := range k.store.all() {
+		for _, o := range k.store.All() {
 			namespace, known := namespaceOf[o.Application]
 			if !known {
 				namespace = o.Key.Namespace
 			}
-			o.addBytes(sum, namespace)
+			o.AddBytes(sum, namespace)
 		}
 	}
 }
@@ -272,14 +273,16 @@ func (w *Watches) Wait() { w.wait.Wait() }
 func (w *Watches) start(resource watchScope) *kindWatch {
 	ctx, cancel := context.WithCancel(w.ctx)
 	k := &kindWatch{pulse: newWatchHealth(w.patience, &w.line), cancel: cancel, users: map[types.UID]struct{}{}}
-	k.store = NewStore(time.Now, w.changed, func() { w.report(resource, k, nil, true) })
-	// No goroutine uses the store yet.
-	k.store.keeps, k.store.manifests = resource.keeps, w.Manifests
+	options := store.Options{
+		Now: time.Now, Changed: w.changed, Synced: func() { w.report(resource, k, nil, true) },
+		Keeps: resource.keeps, Manifests: w.Manifests,
+	}
 	selector := v1alpha1.LabelApplicationUID
 	if resource.shared {
-		selector, k.store.changed = resource.Labels, w.sharedChanged(resource)
-		k.store.ShareWith(func(key types.NamespacedName) []types.UID { return w.sharers(resource, key) })
+		selector, options.Changed = resource.Labels, w.sharedChanged(resource)
+		options.Watchers = func(key types.NamespacedName) []types.UID { return w.sharers(resource, key) }
 	}
+	k.store = store.New(options)
 	f := &consistentListWatcher{
 		selector: selector, name: resource.Name, pulse: k.pulse, restricted: w.narrow,
 		noted: func(err error) { w.report(resource, k, err, false) },
@@ -290,7 +293,7 @@ func (w *Watches) start(resource watchScope) *kindWatch {
 }
 
 // changed notifies the Applications of a changed object: the previous and the new owner.
-func (w *Watches) changed(before, after *Object) {
+func (w *Watches) changed(before, after *store.Object) {
 	if before != nil && before.Application != "" {
 		w.handler.ObjectChanged(before.Application)
 	}

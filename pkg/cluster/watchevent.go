@@ -81,7 +81,7 @@ func decodeEvent(text []byte) (watch.EventType, runtime.Object, error) {
 	case watch.Added, watch.Modified, watch.Deleted:
 		return event.Type, object, nil
 	case watch.Bookmark:
-		content, err := object.decode()
+		content, err := object.Decode()
 		return event.Type, content, err
 	case watch.Error:
 		var failed struct {
@@ -109,8 +109,8 @@ func (o *streamedObject) DeepCopyObject() runtime.Object {
 	return &streamedObject{TypeMeta: o.TypeMeta, ObjectMeta: *o.ObjectMeta.DeepCopy(), event: o.event}
 }
 
-// decode decodes the complete object. The caller owns the result.
-func (o *streamedObject) decode() (*unstructured.Unstructured, error) {
+// Decode decodes the complete object. The caller owns the result.
+func (o *streamedObject) Decode() (*unstructured.Unstructured, error) {
 	var event struct {
 		Object map[string]any `json:"object"`
 	}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // source is a ListerWatcher with configurable behavior and a fake clock. TestWatchesOnARealAPIServer covers
@@ -103,9 +105,9 @@ func (s *source) fail(err error) {
 
 // run fills a store until the test ends.
 func (s *source) run(ctx context.Context) {
-	store := NewStore(time.Now, func(_, _ *Object) {}, func() {})
-	s.asks = store.BeginList
-	reflector := cache.NewReflectorWithOptions(s.listerWatcher(), &unstructured.Unstructured{}, store, cache.ReflectorOptions{Name: "test"})
+	into := store.New(store.Options{Now: time.Now, Changed: func(_, _ *store.Object) {}, Synced: func() {}})
+	s.asks = into.BeginList
+	reflector := cache.NewReflectorWithOptions(s.listerWatcher(), &unstructured.Unstructured{}, reflectorStore{into}, cache.ReflectorOptions{Name: "test"})
 	// The reflector's own loop logs errors with rate limits that do not use the fake clock.
 	go wait.UntilWithContext(ctx, func(ctx context.Context) { _ = reflector.ListAndWatchWithContext(ctx) }, time.Second)
 }

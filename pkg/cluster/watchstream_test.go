@@ -66,7 +66,7 @@ func readEvents(t *testing.T, stream watch.Interface) (events []watch.Event) {
 			event = failed
 		}
 		if object, ok := event.Object.(*streamedObject); ok {
-			u, err := object.decode()
+			u, err := object.Decode()
 			if event.Object = runtime.Object(u); err != nil {
 				events = append(events, failed)
 				break

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // applicationClient is a client of the API server for the Applications, with a store of them.
@@ -32,7 +33,7 @@ func (a *applicationClient) application(key types.NamespacedName) (*v1alpha1.App
 
 // Latest implements reconcile.ApplicationClient, as do Read, WriteMetadata and WriteStatus.
 func (a *applicationClient) Latest(app *v1alpha1.Application) *v1alpha1.Application {
-	latest, err := a.application(cluster.ObjectKey(app))
+	latest, err := a.application(store.Key(app))
 	if err != nil || latest == nil || (app.UID != "" && latest.UID != app.UID) {
 		return app
 	}
@@ -41,7 +42,7 @@ func (a *applicationClient) Latest(app *v1alpha1.Application) *v1alpha1.Applicat
 
 // Read does not add the result to the store, because the watch delivers it.
 func (a *applicationClient) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
-	return a.client.GetApplication(ctx, cluster.ObjectKey(app))
+	return a.client.GetApplication(ctx, store.Key(app))
 }
 
 // WriteMetadata returns the written Application, which is in the store by then.
@@ -99,7 +100,7 @@ func (h home) Again(app *v1alpha1.Application) { h.registry.ObjectChanged(app.UI
 func (h home) Forget(app *v1alpha1.Application) error {
 	h.forget(app.UID)
 	if len(app.Finalizers) == 0 {
-		h.store.Deleted(cluster.ObjectKey(app), app.UID)
+		h.store.Deleted(store.Key(app), app.UID)
 	}
 	return nil
 }
@@ -108,7 +109,7 @@ func (h home) Announce(app *v1alpha1.Application, event *plan.Event) { h.events.
 
 // Report implements reconcile.ApplicationClient: see registry.mayReport.
 func (h home) Report(app *v1alpha1.Application) (done func()) {
-	return h.registry.mayReport(cluster.ObjectKey(app))
+	return h.registry.mayReport(store.Key(app))
 }
 
 // flushTime limits flush.

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // mostCalled limits the number of Applications in a callbackCache.
@@ -23,7 +24,7 @@ type callbackCache struct {
 
 // applicationOf returns the metadata and the hooks of an Application in this version. It returns nil if the
 // Application cannot be decoded.
-func (s *callbackCache) applicationOf(object *cluster.Object) *v1alpha1.Application {
+func (s *callbackCache) applicationOf(object *store.Object) *v1alpha1.Application {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	app := s.apps[object.Key]

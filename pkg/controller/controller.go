@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/source"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/template"
 )
 
@@ -145,7 +146,7 @@ func (c *Controller) Ready() bool {
 
 // manifests returns the manifests of an Application from its store, or nil if the store does not contain it. Stores
 // call it to compress objects, from goroutines of watches, and without a lock.
-func (c *Controller) manifests(uid types.UID) *cluster.Manifests {
+func (c *Controller) manifests(uid types.UID) *store.Manifests {
 	key, known := c.registry.key(uid)
 	if !known {
 		return nil

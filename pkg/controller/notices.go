@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // applicationChanged handles an event of the watch of Applications: before is nil for a new one, after for a deleted
@@ -18,7 +19,7 @@ import (
 // because the store already has them.
 //
 // An Application that was deleted and created again has another UID: its earlier state is dropped.
-func (c *Controller) applicationChanged(before, after *cluster.Object) {
+func (c *Controller) applicationChanged(before, after *store.Object) {
 	c.target.profiles.ApplicationChanged()
 	if before != nil && (after == nil || before.UID != after.UID) {
 		c.forget(before.UID)
@@ -40,7 +41,7 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 // sameDesiredSpec reports whether two versions of an Application request the same: they differ only in
 // their status or their managedFields. It returns false if after names no slices any more, because another
 // client removed the names.
-func sameDesiredSpec(before, after *cluster.Object) bool {
+func sameDesiredSpec(before, after *store.Object) bool {
 	var a, b metav1.PartialObjectMetadata
 	// The field is in the status, but without it the inventory is lost.
 	recorded := []byte(`"recordSlices"`)

@@ -16,6 +16,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 func TestUnchangedApplications(t *testing.T) {
@@ -39,11 +40,11 @@ func TestUnchangedApplications(t *testing.T) {
 }
 
 // object returns an Application in the form of the store.
-func object(t *testing.T, raw string) *cluster.Object {
+func object(t *testing.T, raw string) *store.Object {
 	t.Helper()
 	content, err := manifest.DecodeJSON([]byte(raw))
 	require.NoError(t, err)
-	o, err := cluster.NewObject(&unstructured.Unstructured{Object: content})
+	o, err := store.NewObject(&unstructured.Unstructured{Object: content})
 	require.NoError(t, err)
 	return o
 }
@@ -52,7 +53,7 @@ func TestWaitsForKindsEndWithTheirApplication(t *testing.T) {
 	client, err := cluster.NewClient(&rest.Config{Host: "https://127.0.0.1:1"})
 	require.NoError(t, err)
 	c := New(client, Options{})
-	app := func(name string, generation int64) *cluster.Object {
+	app := func(name string, generation int64) *store.Object {
 		return object(t, fmt.Sprintf(`{"metadata": {"namespace": "default", "name": %q, "uid": %q, "generation": %d}}`, name, name, generation))
 	}
 	a, b := app("a", 1), app("b", 1)

@@ -22,6 +22,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -186,7 +187,7 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.His
 		e.objects[h.UID] = o
 	}
 	// Several Applications can hold fields of one object.
-	o.app, o.appUID, o.account = cluster.ObjectKey(app), app.UID, account
+	o.app, o.appUID, o.account = store.Key(app), app.UID, account
 	note := objectNote{reason: string(h.Outcome), text: text, count: 1, first: now}
 	// The same correction was repeated before its event was sent.
 	if o.next != nil && o.next.text == text {

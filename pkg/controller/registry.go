@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -62,7 +63,7 @@ func newRegistry(now func() time.Time) *registry {
 
 // add queues an Application that has changed. From now on, changes of its objects queue it, too. changed is set before
 // the key is queued, so the reconcile cannot miss it.
-func (r *registry) add(object *cluster.Object) {
+func (r *registry) add(object *store.Object) {
 	r.mu.Lock()
 	r.names[object.UID] = object.Key
 	r.changed[object.UID] = struct{}{}
@@ -123,7 +124,7 @@ func (r *registry) memoryOf(app *v1alpha1.Application) (m *memory, news reconcil
 	delete(r.arrived, app.UID)
 	_, news.Orphan = r.orphans[app.UID]
 	// The Application may be known only by its key until now, for example if a template has created it.
-	r.names[app.UID] = cluster.ObjectKey(app)
+	r.names[app.UID] = store.Key(app)
 	return m, news
 }
 
@@ -168,7 +169,7 @@ func (r *registry) drop(uid types.UID) types.NamespacedName {
 
 // noteOrphan records an Application whose deletion must orphan its objects, because the garbage collector
 // may remove its finalizer before the next reconcile.
-func (r *registry) noteOrphan(o *cluster.Object) {
+func (r *registry) noteOrphan(o *store.Object) {
 	if !bytes.Contains(o.JSON(), []byte(`"`+metav1.FinalizerOrphanDependents+`"`)) {
 		return // the usual case, without decoding
 	}

@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // sharers is an index of the Applications that share objects, by the objects that they name. It determines the
@@ -61,7 +62,7 @@ func newSharers() *sharers {
 // sees updates the index after a change of an Application, unless its generation is the same. Most Applications share
 // nothing and are not decoded. It is called on the goroutine of a watch. Each change drops the previous decision, so
 // younger Applications wait for the next one.
-func (s *sharers) sees(before, after *cluster.Object) {
+func (s *sharers) sees(before, after *store.Object) {
 	if before != nil && before.UID == after.UID && before.Generation == after.Generation {
 		return
 	}

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 )
 
 // storedSharer returns an Application in the form of the store.
-func storedSharer(t *testing.T, uid, spec string, generation int64) *cluster.Object {
+func storedSharer(t *testing.T, uid, spec string, generation int64) *store.Object {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Application"}}
 	var content map[string]any
@@ -34,7 +34,7 @@ func storedSharer(t *testing.T, uid, spec string, generation int64) *cluster.Obj
 	u.SetUID(types.UID(uid))
 	u.SetGeneration(generation)
 	u.SetCreationTimestamp(metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
-	object, err := cluster.NewObject(u)
+	object, err := store.NewObject(u)
 	require.NoError(t, err)
 	return object
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // shutdown is the phase of a deletion in which the workload can finish. Source: docs/hooks.md, "Shutdown".
@@ -77,7 +77,7 @@ func startedAgain(app *v1alpha1.Application) *v1alpha1.Application {
 // call calls a workload in a separate goroutine, and queues its Application after the response. The context must not
 // end with the reconcile, which does not wait for the call.
 func (s *shutdown) call(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) {
-	key := cluster.ObjectKey(app)
+	key := store.Key(app)
 	s.calls.begin(app.UID)
 	s.calls.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)

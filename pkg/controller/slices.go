@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // sliceClient is a client of the API server for the slices, with a cache. It implements reconcile.Slices. The store
@@ -67,7 +68,7 @@ func newSliceClient(client *cluster.Client, applications *cluster.ApplicationSto
 // Application contains it by accident.
 func (h *sliceClient) reduce(content map[string]any) {
 	u := unstructured.Unstructured{Object: content}
-	key := cluster.ObjectKey(&u)
+	key := store.Key(&u)
 	h.mu.Lock()
 	_, isUsed := h.used[key]
 	h.mu.Unlock()
@@ -141,7 +142,7 @@ func (h *sliceClient) use(s *v1alpha1.ApplicationSlice) error {
 		return err
 	}
 	h.mu.Lock()
-	h.used[cluster.ObjectKey(s)] = struct{}{}
+	h.used[store.Key(s)] = struct{}{}
 	h.mu.Unlock()
 	h.store.Fill(content)
 	h.mu.Lock()
@@ -152,7 +153,7 @@ func (h *sliceClient) use(s *v1alpha1.ApplicationSlice) error {
 
 // changed handles an event of the watch of slices. It reports the Application, because it may have waited for the
 // slice, or may no longer name it. before is nil for a new slice, after for a deleted one.
-func (h *sliceClient) changed(before, after *cluster.Object) {
+func (h *sliceClient) changed(before, after *store.Object) {
 	var s *v1alpha1.ApplicationSlice
 	if after != nil {
 		s, _ = cluster.DecodeSlice(after.JSON()) // the store encoded it, so it can be decoded
@@ -177,7 +178,7 @@ func (h *sliceClient) changed(before, after *cluster.Object) {
 
 // noteSlice records a slice, and when this version of it was first seen. The caller holds the lock.
 func (h *sliceClient) noteSlice(s *v1alpha1.ApplicationSlice) (application types.NamespacedName) {
-	key := cluster.ObjectKey(s)
+	key := store.Key(s)
 	application = types.NamespacedName{Namespace: s.Namespace, Name: s.Application}
 	known := reconcile.Slice{
 		NamespacedName: key, UID: s.UID, ResourceVersion: s.ResourceVersion,

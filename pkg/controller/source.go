@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/record"
 	"holdfast.dev/holdfast/pkg/source"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -94,7 +95,7 @@ func (s *sourceRenewer) renewed(ctx context.Context, app *v1alpha1.Application, 
 	meanwhile.coming = make(chan *translation, 1)
 	go func() {
 		meanwhile.coming <- s.renew(ctx, app, target, t)
-		s.registry.queue.Add(cluster.ObjectKey(app))
+		s.registry.queue.Add(store.Key(app))
 	}()
 	return &meanwhile
 }

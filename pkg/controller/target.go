@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
@@ -68,7 +69,7 @@ func (t target) store(mapping cluster.Mapping) *cluster.View {
 }
 
 // contents decodes objects of a kind.
-func contents(gk schema.GroupKind, objects []*cluster.Object) map[manifest.ID]map[string]any {
+func contents(gk schema.GroupKind, objects []*store.Object) map[manifest.ID]map[string]any {
 	found := make(map[manifest.ID]map[string]any, len(objects))
 	for _, o := range objects {
 		found[idOf(gk, o.Key)] = o.Content()
@@ -97,7 +98,7 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 	return byID(gk, store.Contents()), nil
 }
 
-func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]cluster.WrittenObject {
+func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]store.WrittenObject {
 	return byID(gk, t.store(mapping).Written())
 }
 

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller/profiles"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // targetCluster is a cluster with held objects. There is only one, which also has the Applications. targetOf returns
@@ -62,7 +63,7 @@ func (t *targetCluster) targetOf(app *v1alpha1.Application) (reconcile.Target, e
 		return nil, err
 	}
 	writer = writer.WithFieldManager(v1alpha1.FieldManagerOf(app.Namespace, app.Name))
-	return target{t, writer, app.UID, func(group string) { t.waits.add(group, cluster.ObjectKey(app)) }}, nil
+	return target{t, writer, app.UID, func(group string) { t.waits.add(group, store.Key(app)) }}, nil
 }
 
 // viewOf returns the same cluster for reading from the stores. It has no Writer: a request with the rights of the

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/template"
 )
 
@@ -96,7 +97,7 @@ func (h templateHome) Wrote(app *v1alpha1.Application) error {
 			return err
 		}
 	}
-	if key := cluster.ObjectKey(app); h.applications.store.Get(key) != nil {
+	if key := store.Key(app); h.applications.store.Get(key) != nil {
 		h.registry.queue.Add(key)
 	}
 	return nil

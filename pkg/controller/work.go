@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -68,7 +68,7 @@ func (c *Controller) resync(app *v1alpha1.Application) time.Duration {
 		interval = own.Duration
 	}
 	// A deleted Application is not reconciled again.
-	if interval <= 0 || c.applications.store.Get(cluster.ObjectKey(app)) == nil {
+	if interval <= 0 || c.applications.store.Get(store.Key(app)) == nil {
 		return 0
 	}
 	return interval - time.Duration(rand.Int64N(int64(interval)/10+1))

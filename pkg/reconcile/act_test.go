@@ -31,6 +31,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/worker"
 	"holdfast.dev/holdfast/pkg/writer"
 )
@@ -66,7 +67,7 @@ type desk struct {
 	unseen     error          // the error for objects that no watch has listed yet
 	patched    map[string]any // the data of each patched object; nil if a patch has no effect
 	// newer has the objects whose writes the watch delivers after it was read.
-	newer map[manifest.ID]kubernetes.WrittenObject
+	newer map[manifest.ID]store.WrittenObject
 }
 
 // errPanics makes a request panic.
@@ -388,7 +389,7 @@ func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 
 func (d *desk) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
-func (d *desk) Written(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]kubernetes.WrittenObject {
+func (d *desk) Written(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]store.WrittenObject {
 	return d.newer
 }
 

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
@@ -38,7 +39,7 @@ type Reader interface {
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
 	// Written returns the watched objects of a kind that were written recently, as far as the watch delivered
 	// the writes. They can be newer than the results of Marked, Range and Shared.
-	Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]cluster.WrittenObject
+	Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]store.WrittenObject
 	// Ended returns the last state of deleted objects of a kind, as far as a watch delivered it. Only Jobs
 	// are needed.
 	Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any

@@ -24,6 +24,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/worker"
 	"holdfast.dev/holdfast/pkg/writer"
 )
@@ -240,8 +241,8 @@ func (c *cluster) watches(kind schema.GroupKind) (watches []*watch) {
 	return watches
 }
 
-func (t target) Written(kind schema.GroupKind, _ kubernetes.Mapping) map[manifest.ID]kubernetes.WrittenObject {
-	all := map[manifest.ID]kubernetes.WrittenObject{}
+func (t target) Written(kind schema.GroupKind, _ kubernetes.Mapping) map[manifest.ID]store.WrittenObject {
+	all := map[manifest.ID]store.WrittenObject{}
 	if t.storm && t.chance("an event arrives during a reconciliation", 4) {
 		for _, id := range t.names {
 			if id.GroupKind() == kind {

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	kubernetes "holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // event is a change of an object.
@@ -34,14 +34,14 @@ type watch struct {
 	// that label.
 	application types.UID
 	labelled    bool
-	stores      map[schema.GroupKind]*kubernetes.Store
+	stores      map[schema.GroupKind]*store.Store
 	// shown is the number of events of an object that the stores have received.
 	shown map[manifest.ID]int
 }
 
 // newWatch lists the objects.
 func newWatch(server *apiServer, application types.UID, labelled bool, names []manifest.ID, now func() time.Time, changed func()) *watch {
-	w := &watch{server, application, labelled, map[schema.GroupKind]*kubernetes.Store{}, map[manifest.ID]int{}}
+	w := &watch{server, application, labelled, map[schema.GroupKind]*store.Store{}, map[manifest.ID]int{}}
 	lists := map[schema.GroupKind][]any{}
 	for _, id := range names {
 		w.shown[id] = len(server.events[id])
@@ -51,13 +51,14 @@ func newWatch(server *apiServer, application types.UID, labelled bool, names []m
 		}
 	}
 	for kind, items := range lists {
-		store := kubernetes.NewStore(now, func(_, _ *kubernetes.Object) { changed() }, func() {})
+		options := store.Options{Now: now, Changed: func(_, _ *store.Object) { changed() }, Synced: func() {}}
 		if !labelled {
-			store.ShareWith(func(types.NamespacedName) []types.UID { return []types.UID{application} })
+			options.Watchers = func(types.NamespacedName) []types.UID { return []types.UID{application} }
 		}
-		w.stores[kind] = store
-		store.BeginList()
-		if err := store.Replace(items, strconv.Itoa(server.serial)); err != nil {
+		filled := store.New(options)
+		w.stores[kind] = filled
+		filled.BeginList()
+		if err := filled.Replace(items, strconv.Itoa(server.serial)); err != nil {
 			panic(err)
 		}
 	}
@@ -92,8 +93,8 @@ func (w *watch) get(id manifest.ID) map[string]any {
 	return nil
 }
 
-func (w *watch) written(kind schema.GroupKind) map[manifest.ID]kubernetes.WrittenObject {
-	all := map[manifest.ID]kubernetes.WrittenObject{}
+func (w *watch) written(kind schema.GroupKind) map[manifest.ID]store.WrittenObject {
+	all := map[manifest.ID]store.WrittenObject{}
 	for key, activity := range w.stores[kind].Written(w.application) {
 		all[manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: key.Namespace, Name: key.Name}] = activity
 	}

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // pendingReport is a report that is not written yet. If many Applications drift at once, each has a report for
@@ -23,7 +23,7 @@ type pendingReport struct {
 	since time.Time
 	// content is the packed data: first the inventory, up to begin, then the lists. ends has the end of each
 	// part of the lists. content is nil while the status is not packed.
-	content cluster.Packed
+	content store.Packed
 	begin   int
 	ends    [3][]int
 }
@@ -57,7 +57,7 @@ func (p *pendingReport) pack() {
 		}
 		*list = nil
 	}
-	p.content = cluster.Pack(text)
+	p.content = store.Pack(text)
 }
 
 // whole returns the complete status. It unpacks the lists, which remain unpacked until the next call of pack.

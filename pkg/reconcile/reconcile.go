@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -28,7 +28,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application, m
 	if len(app.Unknown) > 0 {
 		return after, err // an unknown field may name slices
 	}
-	left, collectErr := r.Collect(ctx, cluster.ObjectKey(app), m) // a slice that is being deleted may be the cause of err
+	left, collectErr := r.Collect(ctx, store.Key(app), m) // a slice that is being deleted may be the cause of err
 	if err != nil {
 		return 0, err
 	}

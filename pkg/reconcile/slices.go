@@ -12,9 +12,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/slice"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // The parts that are too large for one object are stored in slices. Apart from the history, only this file of
@@ -78,7 +78,7 @@ func (s sliceStore) createAll(ctx context.Context, parts []v1alpha1.ApplicationS
 
 // drop deletes the slices of an Application with the given names. It only logs errors, because Collect retries them.
 func (s sliceStore) drop(ctx context.Context, app *v1alpha1.Application, names []string) {
-	for _, dropped := range s.Of(cluster.ObjectKey(app)) {
+	for _, dropped := range s.Of(store.Key(app)) {
 		if !slices.Contains(names, dropped.Name) {
 			continue
 		}

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	kubernetes "holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // An object that a watch has not listed yet may exist nevertheless.
@@ -75,7 +75,7 @@ func TestWriterOfAnObjectThatChangesMeanwhile(t *testing.T) {
 	d.has(config)
 	d.live[config]["data"] = map[string]any{"level": "info"}
 	d.take(t)
-	store := kubernetes.NewStore(time.Now, func(_, _ *kubernetes.Object) {}, func() {})
+	written := store.New(store.Options{Now: time.Now, Changed: func(_, _ *store.Object) {}, Synced: func() {}})
 	deliver := func(version string) {
 		d.live[config] = observer.CopyMap(d.live[config])
 		metadata := d.live[config]["metadata"].(map[string]any)
@@ -85,7 +85,7 @@ func TestWriterOfAnObjectThatChangesMeanwhile(t *testing.T) {
 			"manager": "mallory", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
 			"fieldsV1": map[string]any{"f:data": map[string]any{"f:level": map[string]any{}}},
 		}}
-		require.NoError(t, store.Update(&unstructured.Unstructured{Object: object}))
+		require.NoError(t, written.Update(&unstructured.Unstructured{Object: object}))
 	}
 	deliver("1")
 	d.live[config]["data"] = map[string]any{"level": "debug"}
@@ -93,7 +93,7 @@ func TestWriterOfAnObjectThatChangesMeanwhile(t *testing.T) {
 	before := d.live[config]
 	deliver("3")
 	d.live[config] = before
-	d.newer = map[manifest.ID]kubernetes.WrittenObject{config: store.Written(d.app.UID)[types.NamespacedName{Namespace: "default", Name: "config"}]}
+	d.newer = map[manifest.ID]store.WrittenObject{config: written.Written(d.app.UID)[types.NamespacedName{Namespace: "default", Name: "config"}]}
 	d.patched = map[string]any{"level": "info"}
 	d.now = d.now.Add(time.Second)
 	require.Equal(t, []string{"patch config"}, d.take(t))

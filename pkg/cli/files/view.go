@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // View is the read access of one reconciliation of an Application: to a cluster, or to files.
@@ -42,7 +43,7 @@ type StaticView struct{}
 func (StaticView) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
 // Written returns nil, because only the managedFields of the objects show who wrote them.
-func (StaticView) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]cluster.WrittenObject {
+func (StaticView) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]store.WrittenObject {
 	return nil
 }
 
@@ -98,9 +99,7 @@ func (v fileView) Get(_ context.Context, at cluster.Location) (map[string]any, e
 	return nil, apierrors.NewNotFound(schema.GroupResource{Group: at.ID.Group, Resource: at.ID.Kind}, at.ID.Name)
 }
 
-func (fileView) Problem(err error, _ cluster.Location, _ string) *plan.Problem {
-	return Unread(err)
-}
+func (fileView) Problem(err error, _ cluster.Location, _ string) *plan.Problem { return Unread(err) }
 
 // kindsIn returns the kinds of live objects.
 func kindsIn(live map[manifest.ID]map[string]any) (gvks []schema.GroupVersionKind) {

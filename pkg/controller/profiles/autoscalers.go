@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 var autoscalerResource = autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers")
@@ -49,7 +50,7 @@ func (p *Profiles) watchAutoscalers() {
 	watching, stop := context.WithCancel(p.ctx)
 	a := &autoscalers{stop: stop, named: map[manifest.ID]map[string]struct{}{}}
 	a.store = cluster.NewApplicationStore(p.client, autoscalerResource, p.selection,
-		func(before, after *cluster.Object) { p.targetChanged(a, before, after) },
+		func(before, after *store.Object) { p.targetChanged(a, before, after) },
 		func() { p.autoscalersSettled(a, false) })
 	a.store.Noted = func(err error) {
 		if a.last(err) { // the targets from an earlier list are kept
@@ -80,7 +81,7 @@ func (p *Profiles) autoscalersSettled(a *autoscalers, refused bool) {
 
 // targetChanged handles an event of the watch. Most events only change the status of an autoscaler, and are ignored.
 // Before the first lists are complete, it queues no Application, unless a namespace refuses its list.
-func (p *Profiles) targetChanged(a *autoscalers, before, after *cluster.Object) {
+func (p *Profiles) targetChanged(a *autoscalers, before, after *store.Object) {
 	was, had := targetOf(before)
 	is, has := targetOf(after)
 	if had == has && was == is {
@@ -114,7 +115,7 @@ func (p *Profiles) targetChanged(a *autoscalers, before, after *cluster.Object) 
 
 // targetOf returns the object that an autoscaler targets. It returns false for nil, and for a target that cannot be
 // identified.
-func targetOf(o *cluster.Object) (manifest.ID, bool) {
+func targetOf(o *store.Object) (manifest.ID, bool) {
 	if o == nil {
 		return manifest.ID{}, false
 	}

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // Autoscalers of one namespace are known while those of another one may not be listed.
@@ -18,7 +18,7 @@ func TestAutoscalersNextToARefusedNamespace(t *testing.T) {
 	content, err := manifest.DecodeJSON([]byte(`{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"namespace": "a", "name": "web"},
 		"spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}`))
 	require.NoError(t, err)
-	autoscaler, err := cluster.NewObject(&unstructured.Unstructured{Object: content})
+	autoscaler, err := store.NewObject(&unstructured.Unstructured{Object: content})
 	require.NoError(t, err)
 	var woken []types.UID
 	p := New(nil, nil, time.Now, func(applications []types.UID) { woken = append(woken, applications...) })

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/slice"
+	"holdfast.dev/holdfast/pkg/store"
 )
 
 // objectCounts counts the objects with fields that profiles decide about. The statuses of the Applications have
@@ -96,7 +97,7 @@ func (p *Profiles) count() {
 
 // objectsOf counts the objects of an Application by the profiles that decide about their fields. Most
 // Applications have none, and are not decoded.
-func (c *objectCounts) objectsOf(application *cluster.Object) versionCount {
+func (c *objectCounts) objectsOf(application *store.Object) versionCount {
 	counted, raw := versionCount{version: application.ResourceVersion, objects: map[string]int32{}}, application.JSON()
 	if !bytes.Contains(raw, []byte(`"profiles":[`)) && !bytes.Contains(raw, []byte(`"recordSlices":[`)) {
 		return counted

@@ -31,6 +31,7 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -238,7 +239,7 @@ func (p *Profiles) settle() {
 
 // changed handles an event of the watch. It queues the Applications that the profile affects or has affected. Until
 // the first list is complete, it queues none, because they all wait for settle.
-func (p *Profiles) changed(before, after *cluster.Object) {
+func (p *Profiles) changed(before, after *store.Object) {
 	if before != nil && after != nil && before.UID == after.UID && before.Generation == after.Generation {
 		p.queue.Add(after.Key.Name) // its spec has not changed
 		return

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/template"
 )
 
@@ -107,7 +108,7 @@ func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Applicat
 // select it. It returns nil if the Application does not belong to the custom resource, and the unchanged Application
 // if there is nothing to write.
 func (t *Templates) takeExisting(ctx context.Context, desired *v1alpha1.Application, seen *template.Seen) (*v1alpha1.Application, error) {
-	app, err := t.client.GetApplication(ctx, cluster.ObjectKey(desired))
+	app, err := t.client.GetApplication(ctx, store.Key(desired))
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (t *Templates) write(ctx context.Context, app, desired *v1alpha1.Applicatio
 	if ops == nil {
 		return nil, nil
 	}
-	return t.client.PatchApplication(ctx, cluster.ObjectKey(app), ops, template.FieldManager)
+	return t.client.PatchApplication(ctx, store.Key(app), ops, template.FieldManager)
 }
 
 // refuse reports whether the existing Application cannot belong to the custom resource. It records the
@@ -208,7 +209,7 @@ func inTheWay(object map[string]any, app *v1alpha1.Application) (reason, message
 
 // report writes the status of a custom resource if it has changed. It emits an event only together with a new status,
 // so that a refusal that lasts causes one event.
-func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.ApplicationStore, object *cluster.Object, seen template.Seen) error {
+func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.ApplicationStore, object *store.Object, seen template.Seen) error {
 	status, err := kind.Status(seen)
 	if err == nil { // in the form in which the API server returns it, so that both can be compared
 		status, err = manifest.DecodeJSON(manifest.EncodeJSON(status))

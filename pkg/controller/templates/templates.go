@@ -23,6 +23,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/store"
 	"holdfast.dev/holdfast/pkg/template"
 	"holdfast.dev/holdfast/pkg/worker"
 )
@@ -191,7 +192,7 @@ func (k *kind) start(ctx context.Context, t *Templates) {
 	}
 	watching, stop := context.WithCancel(ctx)
 	k.stop = stop
-	k.store = cluster.NewApplicationStore(t.client, k.Kind().GroupVersionResource(), *t.selection.Load(), func(before, after *cluster.Object) {
+	k.store = cluster.NewApplicationStore(t.client, k.Kind().GroupVersionResource(), *t.selection.Load(), func(before, after *store.Object) {
 		t.queue.Add(key{k, cmp.Or(after, before).Key})
 	}, func() {})
 	k.store.Run(watching)

@@ -1,4 +1,4 @@
-package cluster
+package store
 
 import (
 	"maps"
@@ -17,50 +17,60 @@ import (
 // writes. A watch event never replaces a state with an older one, so a lagging watch does not undo a write. A list
 // can; see Replace.
 //
-// It implements cache.ReflectorStore. The reflector calls these methods on one goroutine. All other methods can be
+// It has the methods of a cache.ReflectorStore. The reflector calls these on one goroutine. All other methods can be
 // called at any time, from any goroutine. An Object in a Store is immutable: a change replaces the pointer.
 //
 //	event                                       effect
-//	watch event, newer                          stored; changed is called
+//	watch event, newer                          stored; Changed is called
 //	watch event, not newer                      ignored: a write was faster
 //	watch event of an object in gone            ignored: a deletion was faster
-//	response, newer                             stored; changed is not called
+//	response, newer                             stored; Changed is not called
 //	response, object was deleted meanwhile      ignored: see left
 //	list, object unchanged since BeginList      replaced, even by an older version
 //	list, object changed since BeginList        stored only if newer
 type Store struct {
-	now func() time.Time
-	// changed is called after every change by another client, with the states before and after. Either can be nil. It
-	// is called without the lock, so another change may follow before it returns.
-	changed func(before, after *Object)
-	// synced is called once, when the first list is complete, after changed was called for its objects.
-	synced func()
+	options Options
+	// watchers is Options.Watchers.
+	watchers watcherLookup
 
-	// mu guards the fields below that change: the index, written and ready.
+	// mu guards the fields below.
 	mu sync.RWMutex
 	objectIndex
-	// keeps selects the objects that are stored, by name. NewStore keeps all. Like manifests and watchers, it is set
-	// before the reflector starts.
-	keeps func(types.NamespacedName) bool
-	// manifests returns the manifests of the Application with that UID. It can be nil. It is called without the lock,
-	// because it uses other stores.
-	manifests func(types.UID) *Manifests
-	// reduce removes fields of an object before it is stored. It can be nil.
-	reduce func(content map[string]any)
-	// watchers returns the Applications that watch an object regardless of its owner. It is nil if each
-	// Application watches only its own objects. It is called without the lock.
-	watchers watcherLookup
 	// written tracks the recent writers of objects.
 	written writeTracker
 	// ready is true once the first list is complete.
 	ready bool
 }
 
-// NewStore returns an empty Store. changed is called after every change by another client, and synced once, when the
-// first list is complete. Neither can be nil.
-func NewStore(now func() time.Time, changed func(before, after *Object), synced func()) *Store {
+// Options are the functions that a Store calls, each without the lock of the Store.
+type Options struct {
+	Now func() time.Time
+	// Changed is called after every change by another client, with the states before and after. Either can be nil.
+	// Another change may follow before it returns.
+	Changed func(before, after *Object)
+	// Synced is called once, when the first list is complete, after Changed was called for its objects.
+	Synced func()
+
+	// The others can be nil.
+
+	// Keeps selects the objects that are stored, by name. If it is nil, all objects are stored.
+	Keeps func(types.NamespacedName) bool
+	// Manifests returns the manifests of the Application with that UID. It can use other stores.
+	Manifests func(types.UID) *Manifests
+	// Reduce removes fields of an object before it is stored.
+	Reduce func(content map[string]any)
+	// Watchers returns the Applications that watch an object regardless of its owner. If it is nil, each Application
+	// watches only its own objects.
+	Watchers func(types.NamespacedName) []types.UID
+}
+
+// New returns an empty Store.
+func New(options Options) *Store {
+	if options.Keeps == nil {
+		options.Keeps = func(types.NamespacedName) bool { return true }
+	}
 	return &Store{
-		now: now, changed: changed, synced: synced, keeps: func(types.NamespacedName) bool { return true },
+		options: options, watchers: options.Watchers,
 		objectIndex: objectIndex{
 			objects:   map[types.NamespacedName]*Object{},
 			byApp:     map[types.UID][]*Object{},
@@ -146,16 +156,11 @@ func (s *Store) Len() int {
 	return len(s.objects)
 }
 
-// ShareWith makes the Store track the writes to an object for the Applications that watchers returns, and no longer
-// for its owner. It must be called before the reflector starts. watchers is called without the lock of the Store,
-// because it uses that of Watches.
-func (s *Store) ShareWith(watchers func(types.NamespacedName) []types.UID) { s.watchers = watchers }
-
 // ApplyWrite adds the response to a write of an Application. The watch does not report it, so the write is recorded
 // here for the other Applications that watch the object. It reports whether the store has changed. It does not change
-// content. changed is called only if the object moves to another Application.
+// content. Options.Changed is called only if the object moves to another Application.
 //
-// The watch event of the write can be faster. Then the event has stored this version, and changed was called for it.
+// The watch event of the write can be faster. Then the event has stored this version, and Changed was called for it.
 func (s *Store) ApplyWrite(application types.UID, content map[string]any) bool {
 	managed := managedFieldsOf(content) // before they are dropped
 	o, err := s.object(&unstructured.Unstructured{Object: maps.Clone(content)})
@@ -169,18 +174,18 @@ func (s *Store) ApplyWrite(application types.UID, content map[string]any) bool {
 		s.written.forget(application, o.Key)
 		if before != nil {
 			others := slices.DeleteFunc(s.watchers.watching(watchers, before), func(uid types.UID) bool { return uid == application })
-			s.written.recordEvent(others, before, o, managed, s.now())
+			s.written.recordEvent(others, before, o, managed, s.options.Now())
 		}
 	}
 	s.mu.Unlock()
 	if replaced && before != nil && before.Application != o.Application {
-		s.changed(before, o)
+		s.options.Changed(before, o)
 	}
 	return replaced
 }
 
 // Deleted records that the controller has deleted the object with that UID. If the object is not stored, the watch
-// was faster and does not report it again. changed is not called.
+// was faster and does not report it again. Options.Changed is not called.
 func (s *Store) Deleted(key types.NamespacedName, uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,13 +215,13 @@ func (w watcherLookup) watching(sharing []types.UID, o *Object) []types.UID {
 	return sharing
 }
 
-// ObjectKey returns the namespace and name of an object.
-func ObjectKey(u metav1.Object) types.NamespacedName {
+// Key returns the namespace and name of an object.
+func Key(u metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
-// all returns all objects.
-func (s *Store) all() []*Object {
+// All returns all objects.
+func (s *Store) All() []*Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Collect(maps.Values(s.objects))

@@ -1,4 +1,4 @@
-package cluster
+package store
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 )
 
 // Add handles a watch event. An object can be in the Store already, as the response to a write.
@@ -16,7 +15,7 @@ func (s *Store) Add(item any) error { return s.Update(item) }
 // Update handles a watch event. It removes managedFields from item. Objects are decoded and compressed without the
 // lock, so that readers do not wait.
 func (s *Store) Update(item any) error {
-	if u, ok := item.(metav1.Object); ok && (s.Get(ObjectKey(u)).isVersion(u) || !s.keeps(ObjectKey(u))) {
+	if u, ok := item.(metav1.Object); ok && (s.Get(Key(u)).isVersion(u) || !s.options.Keeps(Key(u))) {
 		return nil // most often the watch event of the controller's own write
 	}
 	o, managed, err := s.objectOf(item)
@@ -27,11 +26,11 @@ func (s *Store) Update(item any) error {
 	s.mu.Lock()
 	before, replaced := s.put(o)
 	if replaced && before != nil {
-		s.written.recordEvent(s.watchers.watching(sharing, before), before, o, managed, s.now())
+		s.written.recordEvent(s.watchers.watching(sharing, before), before, o, managed, s.options.Now())
 	}
 	s.mu.Unlock()
 	if replaced {
-		s.changed(before, o)
+		s.options.Changed(before, o)
 	}
 	return nil
 }
@@ -44,7 +43,7 @@ func (o *Object) isVersion(u metav1.Object) bool {
 // Delete handles a watch event: the object was deleted, or no longer matches the selector. A response to an earlier
 // write can still arrive: see left. An event about an earlier object of the same name is ignored.
 func (s *Store) Delete(item any) error {
-	if u, ok := item.(metav1.Object); ok && !s.keeps(ObjectKey(u)) {
+	if u, ok := item.(metav1.Object); ok && !s.options.Keeps(Key(u)) {
 		return nil
 	}
 	o, _, err := s.objectOf(item)
@@ -62,11 +61,11 @@ func (s *Store) Delete(item any) error {
 	if dropped {
 		s.drop(before)
 		s.recordEnded(o)
-		s.written.recordEvent(s.watchers.watching(sharing, before), before, o, nil, s.now())
+		s.written.recordEvent(s.watchers.watching(sharing, before), before, o, nil, s.options.Now())
 	}
 	s.mu.Unlock()
 	if dropped {
-		s.changed(before, nil)
+		s.options.Changed(before, nil)
 	}
 	return nil
 }
@@ -84,7 +83,7 @@ func (s *Store) BeginList() {
 // the list contains newer versions. version is the resourceVersion of the list.
 //
 // An object that the list lacks is dropped if it was known at the time of the request, or is not newer than the list.
-// changed is called for all differences after the lock is released, and then synced for the first list.
+// Options.Changed is called for all differences after the lock is released, and then Options.Synced for the first list.
 func (s *Store) Replace(items []any, version string) error {
 	all, sharing, err := s.listed(items)
 	if err != nil {
@@ -119,10 +118,10 @@ func (s *Store) Replace(items []any, version string) error {
 	s.ready = true
 	s.mu.Unlock()
 	for _, c := range changes {
-		s.changed(c.before, c.after)
+		s.options.Changed(c.before, c.after)
 	}
 	if first {
-		s.synced()
+		s.options.Synced()
 	}
 	return nil
 }
@@ -132,14 +131,14 @@ func (s *Store) Replace(items []any, version string) error {
 func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, sharing map[types.NamespacedName][]types.UID, err error) {
 	all, sharing = make(map[types.NamespacedName]listedObject, len(items)), map[types.NamespacedName][]types.UID{}
 	for _, item := range items {
-		if u, ok := item.(metav1.Object); ok && !s.keeps(ObjectKey(u)) {
+		if u, ok := item.(metav1.Object); ok && !s.options.Keeps(Key(u)) {
 			continue
 		}
 		o, err := s.listedOf(item)
 		if err != nil {
 			return nil, nil, err
 		}
-		if !s.keeps(o.Key) {
+		if !s.options.Keeps(o.Key) {
 			continue
 		}
 		all[o.Key] = o
@@ -153,28 +152,30 @@ func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, 
 // Resync does nothing.
 func (s *Store) Resync() error { return nil }
 
-// Transformer returns a function that compresses the initial objects of a stream as they arrive. Otherwise the
-// reflector would keep all of them decoded until the list is complete. It reduces objects that are not stored to
-// their keys.
-func (s *Store) Transformer() cache.TransformFunc {
-	return func(item any) (any, error) {
-		u, ok := item.(metav1.Object)
-		switch {
-		case !ok:
-			return item, nil
-		case !s.keeps(ObjectKey(u)):
-			return &Object{Key: ObjectKey(u)}, nil
-		}
-		return s.listedOf(u)
+// Transform compresses an initial object of a stream as it arrives. Otherwise the reflector would keep all of them
+// decoded until the list is complete. It reduces an object that is not stored to its key.
+func (s *Store) Transform(item any) (any, error) {
+	u, ok := item.(metav1.Object)
+	switch {
+	case !ok:
+		return item, nil
+	case !s.options.Keeps(Key(u)):
+		return &Object{Key: Key(u)}, nil
 	}
+	return s.listedOf(u)
 }
 
-// objectOf converts an item of the reflector, which the Transformer may have converted already. managed has its
+// encodedObject is an object of a watch event that is decoded only if the Store does not have it already.
+type encodedObject interface {
+	Decode() (*unstructured.Unstructured, error)
+}
+
+// objectOf converts an item of the reflector, which Transform may have converted already. managed has its
 // managedFields; nil for a converted item.
 func (s *Store) objectOf(item any) (o *Object, managed []any, err error) {
 	switch item := item.(type) {
-	case *streamedObject:
-		u, err := item.decode()
+	case encodedObject:
+		u, err := item.Decode()
 		if err != nil {
 			return nil, nil, err
 		}

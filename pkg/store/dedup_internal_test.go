@@ -1,4 +1,4 @@
-package cluster
+package store
 
 import (
 	"bytes"
@@ -78,9 +78,9 @@ func liveOf(i uint64, version string) map[string]any {
 
 // stores returns a store of Applications and a store of their objects.
 func stores() (applications, objects *Store) {
-	applications = NewStore(time.Now, func(_, _ *Object) {}, func() {})
-	objects = NewStore(time.Now, func(_, _ *Object) {}, func() {})
-	objects.manifests = func(types.UID) *Manifests {
+	applications = New(Options{Now: time.Now, Changed: func(_, _ *Object) {}, Synced: func() {}})
+	objects = New(Options{Now: time.Now, Changed: func(_, _ *Object) {}, Synced: func() {}})
+	objects.options.Manifests = func(types.UID) *Manifests {
 		return applications.Get(types.NamespacedName{Namespace: "default", Name: "shop"}).Manifests()
 	}
 	return applications, objects

@@ -1,4 +1,4 @@
-package cluster
+package store
 
 // recentCache keeps the most recent values.
 type recentCache[K comparable, V any] struct {

@@ -1,4 +1,4 @@
-package cluster
+package store
 
 import (
 	"encoding/json"
@@ -75,7 +75,7 @@ func TestObjectRoundTrip(t *testing.T) {
 // TestObjectsShareStrings compares string pointers: all objects of an Application share the string of its
 // UID.
 func TestObjectsShareStrings(t *testing.T) {
-	s := NewStore(time.Now, func(_, _ *Object) {}, func() {})
+	s := New(Options{Now: time.Now, Changed: func(_, _ *Object) {}, Synced: func() {}})
 	for _, name := range []string{"b", "c", "a", "b"} {
 		require.NoError(t, s.Add(&unstructured.Unstructured{Object: markedOf(name, nil)}))
 	}

@@ -1,4 +1,4 @@
-package cluster
+package store
 
 import (
 	"bytes"
@@ -32,8 +32,8 @@ type Object struct {
 // objectBytes is the memory of an Object in a Store, without its content.
 const objectBytes = 500
 
-// addBytes adds the memory of an object. Applications have the manifests that their objects refer to.
-func (o *Object) addBytes(sum map[string]int, namespace string) {
+// AddBytes adds the memory of an object. Applications have the manifests that their objects refer to.
+func (o *Object) AddBytes(sum map[string]int, namespace string) {
 	sum[namespace] += objectBytes + len(o.content)
 	if o.beside != nil && o.Application == "" {
 		sum[namespace] += len(o.beside.content)
@@ -63,7 +63,7 @@ func newObject(u *unstructured.Unstructured, manifests *Manifests) (*Object, err
 		return nil, err
 	}
 	o := &Object{
-		Key: ObjectKey(u),
+		Key: Key(u),
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),
 		Application: types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID]), stamps: stamps,
 	}

@@ -1,4 +1,4 @@
-package cluster
+package store
 
 import (
 	"fmt"
@@ -23,9 +23,9 @@ type seen struct {
 
 func newSeen() *seen {
 	s := &seen{}
-	s.Store = NewStore(time.Now, func(before, after *Object) {
+	s.Store = New(Options{Now: time.Now, Changed: func(before, after *Object) {
 		s.changes = append(s.changes, fmt.Sprintf("%s → %s", shown(before), shown(after)))
-	}, func() { s.synced++ })
+	}, Synced: func() { s.synced++ }})
 	return s
 }
 
@@ -64,8 +64,9 @@ func (s *seen) now() string { return shown(s.Get(config)) }
 // None of 20,000 objects whose names do not match is stored, neither from a list nor from events.
 func TestUnselectedObjectsAreNotStored(t *testing.T) {
 	s := newSeen()
-	s.keeps = ObjectRange{Namespaces: "web-*", Names: "app-*,extra"}.keeps
-	small := s.Transformer()
+	s.options.Keeps = func(key types.NamespacedName) bool {
+		return strings.HasPrefix(key.Namespace, "web-") && key.Name != "other"
+	}
 	var items []any
 	add := func(namespace, name string) {
 		u := state(name, "5", "")
@@ -90,7 +91,7 @@ func TestUnselectedObjectsAreNotStored(t *testing.T) {
 			continue // some API servers do not support streaming lists
 		}
 		var err error
-		items[i], err = small(items[i])
+		items[i], err = s.Transform(items[i])
 		require.NoError(t, err)
 		if i < 20_000 {
 			assert.Zero(t, items[i].(*Object).content)
@@ -292,7 +293,7 @@ func TestStoredObjectOmitsManagedFields(t *testing.T) {
 
 func TestStoreRejectsOtherTypes(t *testing.T) {
 	s := newSeen()
-	small, err := s.Transformer()(state("u1", "5", "app"))
+	small, err := s.Transform(state("u1", "5", "app"))
 	require.NoError(t, err)
 	require.IsType(t, listedObject{}, small)
 	require.NoError(t, s.Add(small))
