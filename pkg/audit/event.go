@@ -19,7 +19,7 @@ import (
 
 // event contains the fields of an audit.k8s.io/v1 Event that the package uses.
 type event struct {
-	// Only events of the stage ResponseComplete have a response. RequestURI shows whether the request was a dry run.
+	// Only events of the stage ResponseComplete contain a response. RequestURI shows whether the request was a dry run.
 	Stage            string
 	RequestURI       string
 	Verb             string
@@ -92,8 +92,8 @@ func read(body io.Reader, add func(v1alpha1.ObjectVersion, attribution)) (receiv
 }
 
 // attribution returns the object version that the request wrote, and its user. It returns false unless the event is
-// about a successful write and identifies the resulting version. The version of a deletion has only the UID, because
-// an API server does not always return the last resourceVersion.
+// about a successful write and identifies the resulting version. The version of a deletion contains only the UID,
+// because an API server does not always return the last resourceVersion.
 func (e *event) attribution() (v v1alpha1.ObjectVersion, c attribution, ok bool) {
 	writes := slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb)
 	isSecret := e.ObjectRef.APIGroup == "" && e.ObjectRef.Resource == "secrets"

@@ -46,7 +46,7 @@ type attribution struct {
 	at time.Time
 }
 
-// pendingLookup has the Applications that have looked up an object version. Applications that share an object look up
+// pendingLookup lists the Applications that have looked up an object version. Applications that share an object look up
 // the same version.
 type pendingLookup struct {
 	applications []types.UID

@@ -16,5 +16,5 @@
 //	writes         at the same time; calls for one purpose of one Application share a write
 //	responses      constant texts; the same for an unknown Application and a wrong token
 //
-// The package also has the certificates of the server: its own (ManagedCertificates), or those in files.
+// The package also provides the certificates of the server: its own (ManagedCertificates), or those in files.
 package callback

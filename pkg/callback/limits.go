@@ -46,7 +46,7 @@ type limits struct {
 
 	// mu guards hosts.
 	mu sync.Mutex
-	// hosts has the rate limiters by address, or by "application/" and a UID.
+	// hosts contains the rate limiters by address, or by "application/" and a UID.
 	hosts map[string]*host
 }
 

@@ -34,7 +34,7 @@ type Options struct {
 	// Read reads an Application from the API server. It is called for a call with a valid token that is too
 	// early according to Lookup.
 	Read func(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error)
-	// Ready reports whether Lookup has all Applications.
+	// Ready reports whether Lookup knows all Applications.
 	Ready func() bool
 	// Annotate records a call in the Application, with the controller's own rights: it sets the annotation of the
 	// purpose to the time, if the Application still has the UID. It writes no status, so it needs no version of the

@@ -167,9 +167,9 @@ func (h Entry) IsOlder(other Entry) bool {
 	return cmp.Or(strings.Compare(h.Created, other.Created), strings.Compare(h.UID, other.UID)) < 0
 }
 
-// WithoutApplication removes an Application from the tracking metadata of a shared object. fields has the
-// change of the holders. gone has the tracking metadata to remove, if no holder other than the owner is
-// left. all has the valid holders of the object: invalid ones are removed, too. It changes neither all nor live.
+// WithoutApplication removes an Application from the tracking metadata of a shared object. fields is the
+// change of the holders. gone lists the tracking metadata to remove, if no holder other than the owner is
+// left. all lists the valid holders of the object: invalid ones are removed, too. It changes neither all nor live.
 func WithoutApplication(app *v1alpha1.Application, id manifest.ID, live map[string]any, all Holders) (fields []delta.Difference, gone []delta.Location) {
 	h := maps.Clone(all)
 	delete(h, HolderName(app))

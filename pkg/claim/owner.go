@@ -67,7 +67,7 @@ func Owner(app *v1alpha1.Application, live map[string]any) string {
 }
 
 // IsOwned reports whether a live object belongs to the Application: it has the tracking metadata, or it has
-// lost them and the inventory has its UID. An Application without a UID exists only in a file, and all live
+// lost them and the inventory contains its UID. An Application without a UID exists only in a file, and all live
 // objects that are given with it belong to it.
 func IsOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	if app.UID == "" || IsTrackedBy(app, id, live) {

@@ -138,8 +138,8 @@ func (s *ApplicationStore) Select(selection Selection) {
 	}
 }
 
-// open starts to watch a namespace. A store that was closed before can have the same objects, so their removal must be
-// reported first. The caller holds the lock.
+// open starts to watch a namespace. A store that was closed before can contain the same objects, so their removal must
+// be reported first. The caller holds the lock.
 func (s *ApplicationStore) open(namespace string, synced func()) {
 	opened := &selectedStore{
 		Store:  store.New(store.Options{Now: time.Now, Changed: s.changed, Synced: synced, Reduce: s.Reduce}),

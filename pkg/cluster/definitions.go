@@ -20,7 +20,7 @@ func WatchDefinitions(ctx context.Context, client metadata.Interface, changed fu
 // because only the goroutine of its reflector uses it.
 type definitionStore struct {
 	changed func(schema.GroupResource)
-	// versions has the resourceVersion of each definition, by name. It is nil before the first list.
+	// versions records the resourceVersion of each definition, by name. It is nil before the first list.
 	versions map[string]string
 }
 

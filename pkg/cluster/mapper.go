@@ -46,7 +46,7 @@ type Mapper struct {
 
 	// mu guards the maps, not the groups in them.
 	mu sync.Mutex
-	// groups has the cached results. A key without a version has the versions of its group.
+	// groups contains the cached results. A key without a version lists the versions of its group.
 	groups map[schema.GroupVersion]*servedGroup
 	// changed is the time when a group was last forgotten, if that was recently. A kind can appear a moment after its
 	// definition, so results are then cached for a shorter time.
@@ -59,7 +59,7 @@ func NewMapper(client *Client) *Mapper {
 }
 
 // Mapping returns the resource of a kind. It returns a KindUnknownError if the kind is certainly not served, and a
-// LookUpError if that cannot be determined now. Both have the time until the next request. A cached result needs no
+// LookUpError if that cannot be determined now. Both contain the time until the next request. A cached result needs no
 // request.
 func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapping, error) {
 	if !IsKind(gvk) {

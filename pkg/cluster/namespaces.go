@@ -28,7 +28,7 @@ type Namespaces struct {
 
 	// mu guards the fields below.
 	mu sync.Mutex
-	// waiting has the waiting Applications. The watch runs while it is not empty.
+	// waiting lists the waiting Applications. The watch runs while it is not empty.
 	waiting map[types.UID]waiter
 	// arrived is the time when each namespace was first seen during the current watch, by name. It is nil before the
 	// first watch.

@@ -9,15 +9,15 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// PublishedTypes reads the types that an API server publishes. A document has the fields of all kinds in it, which may
-// be newer or older than the built-in types. It is safe for concurrent use.
+// PublishedTypes reads the types that an API server publishes. A document defines the fields of all kinds in it, which
+// may be newer or older than the built-in types. It is safe for concurrent use.
 type PublishedTypes struct {
 	client *Client
 	// mu guards documents and types. It is held during a download, so that each document is read once.
 	mu sync.Mutex
 	// documents is a cache of the OpenAPI documents, by group and version; nil for one that could not be read.
 	documents map[schema.GroupVersion][]byte
-	// types has the types that were read from the documents; nil for a kind without one.
+	// types contains the types that were read from the documents; nil for a kind without one.
 	types map[schema.GroupVersionKind]*kinds.Node
 }
 

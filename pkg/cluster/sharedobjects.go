@@ -21,7 +21,7 @@ const maxSingleWatches = 20
 // sharedStore contains shared objects: a single one, all in a namespace, or those that match selectors.
 type sharedStore struct {
 	watchScope
-	// store has the objects in the scope of the watch.
+	// store contains the objects in the scope of the watch.
 	store *store.Store
 	err   error // the error of its watch
 }

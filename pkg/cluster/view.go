@@ -16,11 +16,11 @@ import (
 // View is the store of one kind as one Application needs it: for all namespaces, or for some. It is a snapshot of the
 // watches, not of their objects. It is used during one reconcile.
 type View struct {
-	// stores has the stores of owned objects by namespace; "" for all namespaces.
+	// stores contains the stores of owned objects by namespace; "" for all namespaces.
 	stores map[string]*store.Store
-	// shared has the stores of shared objects.
+	// shared contains the stores of shared objects.
 	shared []sharedStore
-	// pulses has the health of the watches of all these stores.
+	// pulses lists the health of the watches of all these stores.
 	pulses []*watchHealth
 	// application is the UID of the Application. Other Applications are notified of its writes.
 	application types.UID
@@ -93,8 +93,8 @@ func (v *View) all() []*store.Store {
 }
 
 // Wrote calls Store.ApplyWrite, and notifies the other Applications that share the object. The watch event will not
-// notify them, because the store already has the state. A store of owned objects gets an object without tracking
-// label only if it has the object: its watch then delivers a deletion.
+// notify them, because the store already contains the state. A store of owned objects gets an object without tracking
+// label only if it contains the object: its watch then delivers a deletion.
 func (v *View) Wrote(content map[string]any) {
 	u := unstructured.Unstructured{Object: content}
 	key := store.Key(&u)
@@ -117,7 +117,7 @@ func (v *View) Deleted(key types.NamespacedName, uid types.UID) {
 		store.Deleted(key, uid)
 	}
 	for _, s := range v.shared {
-		// A store that does not have the object ignores this.
+		// A store that does not contain the object ignores this.
 		if s.keeps(key) {
 			s.store.Deleted(key, uid)
 			v.watches.notifySharers(s.watchScope, key, v.application)

@@ -39,11 +39,11 @@ type Watches struct {
 	mu sync.Mutex
 	// narrow is set by RestrictNamespaces.
 	narrow bool
-	// kinds has the running watches. Each has at least one user.
+	// kinds contains the running watches. Each has at least one user.
 	kinds map[watchScope]*kindWatch
-	// needs has the watches of each Application. All of them are in kinds.
+	// needs lists the watches of each Application. All of them are in kinds.
 	needs map[types.UID][]watchScope
-	// named has the shared objects that each Application watches by name, ranges those that it selects.
+	// named lists the shared objects that each Application watches by name, ranges those that it selects.
 	named  map[types.UID]Named
 	ranges map[types.UID]Ranges
 	// shares counts, by the names of the shared objects of a kind in a namespace, the Applications in named.
@@ -81,7 +81,7 @@ type kindWatch struct {
 	pulse *watchHealth
 	// cancel ends the watch. It is called when the last user is removed.
 	cancel context.CancelFunc
-	// users has the Applications that need the watch.
+	// users lists the Applications that need the watch.
 	users map[types.UID]struct{}
 	// err is the result of the last request; nil after a success.
 	err error
@@ -120,7 +120,7 @@ func (w *Watches) RestrictNamespaces(narrow bool) {
 	w.narrow = narrow
 }
 
-// SetInterest replaces the kinds that an Application needs. resources has the kinds; the value is true if a kind is
+// SetInterest replaces the kinds that an Application needs. resources lists the kinds; the value is true if a kind is
 // namespaced. namespaces are the namespaces that can contain its objects. named and ranges select shared objects.
 // Watches that no Application needs any longer are stopped. SetInterest retains named and ranges, and sends no
 // request itself.
@@ -206,7 +206,7 @@ func (w *Watches) DefinitionChanged(definition schema.GroupResource) {
 
 // Store returns the objects of a kind for an Application, and the error of a failing watch. If the Application does not
 // need the kind, the View is empty and never ready. The View refers to the watches of this moment, so it must not be kept between
-// two reconciles. The error concerns owned objects; the View has the errors of shared objects.
+// two reconciles. The error concerns owned objects; the View reports the errors of shared objects.
 func (w *Watches) Store(application types.UID, resource schema.GroupVersionResource) (*View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -94,7 +94,7 @@ func decodeEvent(text []byte) (watch.EventType, runtime.Object, error) {
 }
 
 // streamedObject is the object of a watch event. It is decoded only if it is needed: most events report the
-// controller's own writes, and a Store has their results already. Of its ObjectMeta, only name, namespace, UID and
+// controller's own writes, and a Store contains their results already. Of its ObjectMeta, only name, namespace, UID and
 // resourceVersion are set.
 type streamedObject struct {
 	metav1.TypeMeta

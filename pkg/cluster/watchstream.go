@@ -17,7 +17,7 @@ type eventClient struct{ rest.Interface }
 
 // watcher returns a function that opens a watch of a resource in a namespace, or in all of them if it is empty.
 // Unlike client-go, it returns an error if the connection ends before the response, so that the outage is noticed.
-// The events have a streamedObject. The dynamic client decodes each event completely, and reads its text ten times
+// The events contain a streamedObject. The dynamic client decodes each event completely, and reads its text ten times
 // in the process; with many objects, this takes more time than everything else.
 func (c eventClient) watcher(resource schema.GroupVersionResource, namespace string) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {

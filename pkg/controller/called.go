@@ -13,12 +13,12 @@ import (
 // mostCalled limits the number of Applications in a callbackCache.
 const mostCalled = 1024
 
-// callbackCache has the Applications of recent callbacks, so that a callback costs the same whether its Application
+// callbackCache stores the Applications of recent callbacks, so that a callback costs the same whether its Application
 // is large, small or missing. When it is full, it is emptied. The handlers of callbacks use it concurrently.
 type callbackCache struct {
 	// mu guards apps. It is held while an Application is decoded, so that concurrent callbacks decode it only once.
 	mu sync.Mutex
-	// apps has only the metadata and the hooks of each Application. They must not be changed.
+	// apps contains only the metadata and the hooks of each Application. They must not be changed.
 	apps map[types.NamespacedName]*v1alpha1.Application
 }
 

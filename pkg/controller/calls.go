@@ -43,7 +43,7 @@ type shutdownCaller struct {
 
 	// mu guards last. It is not held during a call.
 	mu sync.Mutex
-	// last has the result of the last call, by the UID of the Application; nil while a call is running or after a
+	// last stores the result of the last call, by the UID of the Application; nil while a call is running or after a
 	// success.
 	last map[types.UID]error
 }
@@ -99,7 +99,7 @@ func leadsTo(service map[string]any, address string) error {
 	return nil
 }
 
-// sameAddress reports whether a field of a Service has an IP address. It returns false for a missing field.
+// sameAddress reports whether a field of a Service contains an IP address. It returns false for a missing field.
 func sameAddress(text any, ip netip.Addr) bool {
 	parsed, err := netip.ParseAddr(fmt.Sprint(text))
 	return err == nil && parsed == ip

@@ -85,7 +85,7 @@ type Controller struct {
 	// target is the cluster with the held objects.
 	target     *targetCluster
 	reconciler *reconcile.Reconciler
-	// registry queues Applications, and has their state between reconciles.
+	// registry queues Applications, and stores their state between reconciles.
 	registry     *registry
 	applications *applicationClient
 	slices       *sliceClient

@@ -19,7 +19,7 @@
 //
 // Only the workers change objects and statuses of Applications. The goroutines of watches only update stores, and
 // queue Applications. The queue gives an Application to one worker at a time, so a worker needs no lock for the State
-// of its Application. The registry has the state that several goroutines use.
+// of its Application. The registry stores the state that several goroutines use.
 //
 // # Locks
 //

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// eventLimiter has the texts of recent events. The event recorder keeps each of them for the same time, so
+// eventLimiter stores the texts of recent events. The event recorder keeps each of them for the same time, so
 // their number must be limited.
 type eventLimiter struct {
 	now func() time.Time

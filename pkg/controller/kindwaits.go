@@ -8,14 +8,14 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// kindWaits has the Applications that wait for kinds of an API group. Reconciles add waits. A new version of the
+// kindWaits lists the Applications that wait for kinds of an API group. Reconciles add waits. A new version of the
 // Application, or its deletion, ends them, because the next reconcile adds those that it still needs.
 type kindWaits struct {
 	// mapper caches negative results for the groups in waiting.
 	mapper *cluster.Mapper
 
 	mu sync.Mutex
-	// waiting has the Applications by group. No set in it is empty.
+	// waiting lists the Applications by group. No set in it is empty.
 	waiting map[string]map[types.NamespacedName]struct{}
 }
 

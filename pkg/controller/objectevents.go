@@ -47,16 +47,16 @@ type objectEvents struct {
 	now func() time.Time
 	// refused is called once for each ServiceAccount that has no permission to create events.
 	refused func(app *v1alpha1.Application, user string)
-	// queue has the UIDs of objects with a next event.
+	// queue contains the UIDs of objects with a next event.
 	queue workqueue.TypedDelayingInterface[types.UID]
 	// limit limits the events of all objects together.
 	limit *rate.Limiter
 
 	// mu guards the fields below. It is not held during a request.
 	mu sync.Mutex
-	// objects has the events by the UID of the object.
+	// objects contains the events by the UID of the object.
 	objects map[types.UID]*objectEvent
-	// denied has the time at which the API server last denied an event to a user.
+	// denied records the time at which the API server last denied an event to a user.
 	denied map[string]time.Time
 }
 

@@ -19,29 +19,29 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// registry has the state of the Applications between reconciles, and queues them. It may be lost. Goroutines of
+// registry stores the state of the Applications between reconciles, and queues them. It may be lost. Goroutines of
 // watches queue Applications, and workers take their state.
 //
 // An Application is known from its first event on, until it is deleted or no longer selected. Events of objects of
 // unknown Applications are ignored, because a reconcile will read these objects.
 type registry struct {
-	// queue has the keys of the Applications to reconcile. A key that is added during its reconcile is handed out
+	// queue contains the keys of the Applications to reconcile. A key that is added during its reconcile is handed out
 	// again after it.
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	now   func() time.Time
 
 	// mu guards the fields below. Only methods of the queue are called with it.
 	mu sync.Mutex
-	// names has the known Applications by UID, which is the value of the tracking label of their objects.
+	// names contains the known Applications by UID, which is the value of the tracking label of their objects.
 	names map[types.UID]types.NamespacedName
-	// memories has the state of each Application between reconciles. It has no entry before the first reconcile.
+	// memories stores the state of each Application between reconciles. It has no entry before the first reconcile.
 	memories map[types.UID]*memory
-	// changed has the Applications that have changed, or whose objects have changed, since the start of their last
+	// changed lists the Applications that have changed, or whose objects have changed, since the start of their last
 	// reconcile. The next one retries operations that were given up. While it is not empty, most reports wait.
 	changed map[types.UID]struct{}
-	// arrived has the Applications that waited for a namespace which exists now.
+	// arrived lists the Applications that waited for a namespace which exists now.
 	arrived map[types.UID]struct{}
-	// orphans has the Applications of which a version showed that their deletion must orphan their objects. An entry
+	// orphans lists the Applications of which a version showed that their deletion must orphan their objects. An entry
 	// remains until the Application is deleted.
 	orphans map[types.UID]struct{}
 	// reports are the reports that wait; guarded by mu.

@@ -8,7 +8,7 @@ import "k8s.io/apimachinery/pkg/types"
 type reports struct {
 	// writing is the number of reports that are being written.
 	writing int
-	// waiting has the Applications whose reports wait. order has them in the order of arrival, and can also
+	// waiting contains the Applications whose reports wait. order lists them in the order of arrival, and can also
 	// contain others that no longer wait.
 	waiting map[types.NamespacedName]struct{}
 	order   []types.NamespacedName

@@ -16,7 +16,7 @@ type rooms struct {
 	shared *semaphore.Weighted
 
 	mu sync.Mutex
-	// of has the rooms in use.
+	// of contains the rooms in use.
 	of map[string]*room
 }
 

@@ -28,10 +28,10 @@ import (
 type sharers struct {
 	// mu guards all fields, and the fields wantsNothing and decided of each sharer.
 	mu sync.Mutex
-	// of has all sharers, by the UID of the Application.
+	// of contains all sharers, by the UID of the Application.
 	of map[types.UID]*sharer
-	// naming has the Applications by the objects that they name. selecting has those with spec.select. Both have the
-	// same sharers as of.
+	// naming lists the Applications by the objects that they name. selecting lists those with spec.select. Both have
+	// the same sharers as of.
 	naming    map[sharedName]map[types.UID]*sharer
 	selecting map[types.UID]*sharer
 }
@@ -43,14 +43,14 @@ type sharedName struct{ group, kind, name string }
 // sharer is an Application in its current generation.
 type sharer struct {
 	app *v1alpha1.Application // only its metadata
-	// names has the shared objects of the manifests, with the namespaces that apply if the kind is namespaced.
+	// names lists the shared objects of the manifests, with the namespaces that apply if the kind is namespaced.
 	names map[sharedName][]string
 	// selections are the items of spec.select that can be parsed.
 	selections []intent.Selection
 	// wantsNothing is true if the last reconcile could claim no field, for example of a suspended
 	// Application.
 	wantsNothing bool
-	// decided has the versions of the shared objects in the last plan, or unreadable; nil before the first plan of
+	// decided records the versions of the shared objects in the last plan, or unreadable; nil before the first plan of
 	// this generation.
 	decided map[manifest.ID]string
 }

@@ -23,8 +23,8 @@ import (
 )
 
 // sliceClient is a client of the API server for the slices, with a cache. It implements reconcile.Slices. The store
-// has the content of the slices that an Application names. Of others it has only the metadata, because anyone who may
-// create slices could fill the memory. known and owners have the metadata that Collect needs.
+// keeps the content of the slices that an Application names. Of others it keeps only the metadata, because anyone who
+// may create slices could fill the memory. known and owners contain the metadata that Collect needs.
 //
 // Two goroutines update both: the watch, and workers after a write. The store decides which version is newer. known
 // is updated later and not atomically with it, so it may briefly list a deleted slice. Deleting such a slice again
@@ -32,7 +32,7 @@ import (
 type sliceClient struct {
 	client *cluster.Client
 	store  *cluster.ApplicationStore
-	// applications have the names of slices. Run the store of slices after their first list.
+	// applications contain the names of slices. Run the store of slices after their first list.
 	applications *cluster.ApplicationStore
 	// synced is closed when the first list of slices is complete.
 	synced chan struct{}

@@ -155,7 +155,7 @@ func (s *sourceRenewer) translate(ctx context.Context, app *v1alpha1.Application
 
 // settle sets the translation of t that is in effect from now on, and the time of the next poll. While a source
 // cannot be fetched or translated, its last good translation remains in effect: the cached one, or else the one in
-// the status. It then has the Problem, which the status reports.
+// the status. It then contains the Problem, which the status reports.
 func (s *sourceRenewer) settle(t, before *translation, translation *intent.Source) {
 	t.translation = translation
 	if translation.Problem == nil {

@@ -17,7 +17,7 @@ import (
 type state struct {
 	registry *registry
 	watches  *cluster.Watches
-	// stores have the Applications and the slices. Their stalled watches are counted, too.
+	// stores contain the Applications and the slices. Their stalled watches are counted, too.
 	stores []*cluster.ApplicationStore
 	now    func() time.Time
 }

@@ -14,19 +14,19 @@ import (
 	"holdfast.dev/holdfast/pkg/store"
 )
 
-// targetCluster is a cluster with held objects. There is only one, which also has the Applications. targetOf returns
+// targetCluster is a cluster with held objects. There is only one, which also stores the Applications. targetOf returns
 // the cluster with an Application's objects. Its fields do not change, and each has its own lock.
 type targetCluster struct {
 	client *cluster.Client
 	mapper *cluster.Mapper
-	// watches has the watches of held objects, by kind.
+	// watches contains the watches of held objects, by kind.
 	watches *cluster.Watches
 	// namespaces notifies Applications of namespaces that they wait for.
 	namespaces *cluster.Namespaces
 	// waits notifies Applications of kinds that they wait for.
 	waits    *kindWaits
 	profiles *profiles.Profiles
-	// rights has what ServiceAccounts may read.
+	// rights caches what ServiceAccounts may read.
 	rights *cluster.ReadRights
 	now    func() time.Time
 	// account is the ServiceAccount for Applications without spec.serviceAccountName.

@@ -26,7 +26,7 @@ func Holds(text string, object map[string]any) (bool, error) {
 
 var predicates cache[compiledRule]
 
-// predicateLanguage has the functions of the expressions of Flux. It declares no variables: see namesOf.
+// predicateLanguage provides the functions of the expressions of Flux. It declares no variables: see namesOf.
 var predicateLanguage = sync.OnceValues(func() (*cel.Env, error) {
 	env, err := language()
 	if err != nil {

@@ -90,7 +90,7 @@ var language = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// ruleLanguage has the variables self and object, which can have any type.
+// ruleLanguage declares the variables self and object, which can have any type.
 var ruleLanguage = sync.OnceValues(func() (*cel.Env, error) {
 	env, err := language()
 	if err != nil {

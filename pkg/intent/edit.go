@@ -29,7 +29,7 @@ type Edit struct {
 
 // EditFields returns spec.fields after an edit that holds or frees paths of a resource. If a path is already held or
 // free, it changes nothing and returns a note. To hold a free path and then to free it restores spec.fields, and so
-// does the reverse. others has the IDs of all resources of the Application. The Application is not changed. For
+// does the reverse. others lists the IDs of all resources of the Application. The Application is not changed. For
 // spec.fields without an item for Deployment web:
 //
 //	free spec.replicas     {resource: {…web}, free: [spec.replicas]}
@@ -77,7 +77,7 @@ func EditFields(in Input, others []manifest.ID, id manifest.ID, edit Edit) (fiel
 type fieldsEditor struct {
 	in     Input
 	others []manifest.ID
-	// object is the manifest of the resource. For a shared object, it has only the fields to hold.
+	// object is the manifest of the resource. For a shared object, it contains only the fields to hold.
 	object manifest.Object
 	// written is the schema of the resource in spec.observerSchema; nil if it has none.
 	written *observer.Schema
@@ -163,7 +163,7 @@ func (e *fieldsEditor) apply(typed string) (note string, err error) {
 	// A release policy is stored even if the path is free in any case.
 	isSaid := e.edit.OnRelease == "" || sameRelease(made[1], made[2])
 	switch {
-	// made has the schemas of the item as it is, without the contradicting parts, and with the path.
+	// made contains the schemas of the item as it is, without the contradicting parts, and with the path.
 	case made[0].SameAs(made[2]) && sameRelease(made[0], made[2]):
 		return noChangeNote(text, e.edit.Free), nil
 	case !made[1].SameAs(made[2]) || !isSaid:

@@ -14,15 +14,15 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// entries has the schemas of all objects that result from spec.observerSchema and spec.fields. readEntries makes it,
-// assign fills it, and validate judges it. assigned is parallel to the objects, and has a schema for each of them after
-// assign.
+// entries contains the schemas of all objects that result from spec.observerSchema and spec.fields. readEntries makes
+// it, assign fills it, and validate judges it. assigned is parallel to the objects, and contains a schema for each of
+// them after assign.
 type entries struct {
 	written []*observer.Schema // the schemas of spec.observerSchema
 	// fields are the items of spec.fields, in order.
 	fields   []*observer.Fields
 	assigned []*observer.Schema // for each object
-	// unread has the validation errors that are found without the objects, unfit the others.
+	// unread lists the validation errors that are found without the objects, unfit the others.
 	unread, unfit []error
 	// warnings are complete messages for the condition Rendered.
 	warnings []string
@@ -30,8 +30,8 @@ type entries struct {
 	unsupported *Problem
 }
 
-// readEntries parses spec.observerSchema and spec.fields. The result has only the valid parts, and the errors of the
-// others in unread. It needs no objects, so it also works for an Application with invalid manifests.
+// readEntries parses spec.observerSchema and spec.fields. The result contains only the valid parts, and the errors of
+// the others in unread. It needs no objects, so it also works for an Application with invalid manifests.
 func readEntries(in Input) entries {
 	written, err := schemaOf(in.Application)
 	fields, faults := fieldsOf(in.Application)

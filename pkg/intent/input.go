@@ -14,11 +14,11 @@ import (
 // same Input, except for errors of hooks.
 type Input struct {
 	Application *v1alpha1.Application
-	// Live has the live objects that are known. Selections, references and rules depend on them. A missing object
+	// Live contains the live objects that are known. Selections, references and rules depend on them. A missing object
 	// counts as one that does not exist. A nil map is an empty cluster, as in a preview of a file.
 	Live  map[manifest.ID]map[string]any
 	Kinds Kinds
-	// Source has the manifests that spec.tosca or spec.csar was translated into; nil for an Application without a
+	// Source contains the manifests that spec.tosca or spec.csar was translated into; nil for an Application without a
 	// template, or if nothing here can translate it.
 	Source *Source
 	// Profiles are the HoldProfiles of the cluster; empty without a cluster. Profiles change only default schemas, and

@@ -18,10 +18,10 @@ import (
 // Profiles are the HoldProfiles of the cluster, and the data that their rules need.
 // Source: docs/profiles.md.
 type Profiles struct {
-	// All has the valid profiles, in the order of their names.
+	// All contains the valid profiles, in the order of their names.
 	All []*Profile
-	// Autoscaled has the objects that an autoscaler targets, with its name. It does not need the targets of autoscalers
-	// in the manifests of the Application. A nil map has none.
+	// Autoscaled lists the objects that an autoscaler targets, with its name. It does not need the targets of
+	// autoscalers in the manifests of the Application. A nil map has none.
 	Autoscaled map[manifest.ID]string
 }
 

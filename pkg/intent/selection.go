@@ -58,7 +58,7 @@ func matchesAny(patterns []string, text string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool { return observer.MatchesPattern(pattern, text) })
 }
 
-// Selections returns the valid items of spec.select. faults has the validation errors of the others, and of
+// Selections returns the valid items of spec.select. faults lists the validation errors of the others, and of
 // combinations of items. An item without namespaces gets the namespace of the Application.
 func Selections(app *v1alpha1.Application) (all []Selection, faults []error) {
 	for i := range app.Spec.Select {

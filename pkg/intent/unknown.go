@@ -64,8 +64,8 @@ func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known 
 		if kind == nil {
 			continue
 		}
-		// there has the live values of the field: for a field of a list element, those of all live elements, because
-		// elements cannot be paired here.
+		// there contains the live values of the field: for a field of a list element, those of all live elements,
+		// because elements cannot be paired here.
 		var there []any
 		if object := live[o.ID]; object != nil {
 			there = []any{object}
@@ -128,8 +128,8 @@ func (m *unknownFieldFinder) inManifest(at manifest.Path, message string) error 
 	return &manifest.ValidationError{Position: m.object.Position, ID: m.object.ID, Path: at, Message: message}
 }
 
-// manifest finds the unknown fields of a manifest. there has the live values that may belong to the same field. A kind
-// with x-kubernetes-preserve-unknown-fields forbids nothing at that place: see kinds.Node.Forbids.
+// manifest finds the unknown fields of a manifest. there contains the live values that may belong to the same field. A
+// kind with x-kubernetes-preserve-unknown-fields forbids nothing at that place: see kinds.Node.Forbids.
 func (m *unknownFieldFinder) manifest(path manifest.Path, value any, kind *kinds.Node, there []any) {
 	switch v := value.(type) {
 	case map[string]any:

@@ -1,5 +1,5 @@
 // Package kinds provides the list types of a kind's schema: which lists have keys, which are sets, and which are
-// atomic. It also has the known fields and defaults, as far as the schema defines them.
+// atomic. It also provides the known fields and defaults, as far as the schema defines them.
 //
 // The schemas of the built-in kinds come from a small table that tools/listtypes generates from client-go
 // (builtin.json). They are available offline and without importing client-go. The schema of every other kind is read

@@ -68,7 +68,7 @@ type reader struct {
 	schemas map[string]*openAPI
 	// numbers gives each schema object a number. The keys of nodes consist of these numbers.
 	numbers map[*openAPI]int
-	// nodes has the nodes by the keys of their combinations.
+	// nodes contains the nodes by the keys of their combinations.
 	nodes map[string]*Node
 }
 

@@ -54,8 +54,8 @@ func (d *draft) drop(from map[string]any, field, why string, at ...any) {
 	}
 }
 
-// checkTexts validates labels or annotations, and rejects Holdfast's own tracking metadata. marks has its keys. The API
-// server rejects labels that are not strings, with a message about Go types. Here, the user learns to add quotes.
+// checkTexts validates labels or annotations, and rejects Holdfast's own tracking metadata. marks lists its keys. The
+// API server rejects labels that are not strings, with a message about Go types. Here, the user learns to add quotes.
 func (d *draft) checkTexts(field string, marks ...string) {
 	texts, isMap := d.metadata()[field].(map[string]any)
 	if value := d.metadata()[field]; value != nil && !isMap {

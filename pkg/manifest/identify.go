@@ -162,8 +162,9 @@ func (d *draft) metadata() map[string]any {
 }
 
 // checkTwin reports whether a manifest is identical to a previous one, and warns about it. It rejects a different
-// manifest for the same object, even in another version. firsts has the first manifest of each object, and gets this
-// one if it is the first. An object without an identity is compared with none, because its errors are reported already.
+// manifest for the same object, even in another version. firsts contains the first manifest of each object, and gets
+// this one if it is the first. An object without an identity is compared with none, because its errors are reported
+// already.
 func (d *draft) checkTwin(firsts map[ID]*draft) bool {
 	if d.id == (ID{}) {
 		return false

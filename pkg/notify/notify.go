@@ -52,7 +52,7 @@ type Sender struct {
 	options Options
 	// client follows no redirect and uses no proxy.
 	client *http.Client
-	// queue has the events that wait. The event that is being sent is no longer in it.
+	// queue contains the events that wait. The event that is being sent is no longer in it.
 	queue chan event.Event
 
 	// sent and dropped count events, failed counts requests.

@@ -67,7 +67,7 @@ func byPrecedence(rules []fieldRule) []fieldRule {
 	return rules
 }
 
-// decisions has the last path of the item that matched a field, by the field. It is nil without rules.
+// decisions records the last path of the item that matched a field, by the field. It is nil without rules.
 type decisions map[string]fieldRule
 
 // add records the path that matches a field. It returns an error if the previous path has equal precedence, one of them
@@ -98,8 +98,9 @@ func (f *Fields) FollowsManifest() bool {
 // CompileResult is the schema of one resource, compiled from an item of spec.fields.
 type CompileResult struct {
 	Entry *Schema
-	// Missing has an error for each path that matches no field of this resource. The message suggests a similar field.
-	// A path is an error only if it is missing in all resources that the item matches: see inAll in package intent.
+	// Missing lists an error for each path that matches no field of this resource. The message suggests a similar
+	// field. A path is an error only if it is missing in all resources that the item matches: see inAll in package
+	// intent.
 	Missing []*FieldPathError
 	// Faults are validation errors that do not depend on the resource.
 	Faults []*FieldPathError

@@ -12,9 +12,9 @@ import (
 // Surplus together, except that Live repeats Want.
 // Source: docs/semantics.md, "Lists".
 type Pairing struct {
-	// Live has the index in the live list for each schema element, or -1. No live element is used twice.
+	// Live contains the index in the live list for each schema element, or -1. No live element is used twice.
 	Live []int
-	// Want has the index in the live list for each element of the desired list, observed or not; -1 for a missing
+	// Want contains the index in the live list for each element of the desired list, observed or not; -1 for a missing
 	// one.
 	Want []int
 	// Surplus lists live elements with the same keys as an observed element that already has a live

@@ -40,8 +40,8 @@ func (f *ValidationError) Error() string {
 }
 
 // ParseAll parses spec.observerSchema, in Krake's grammar: leaves, control dictionaries and list-map keys. The error joins one *ValidationError for every error. If there are errors, the
-// result has only the valid parts. Pass it to Assign to find further errors, and use it for nothing else. The result is
-// parallel to raw. A nil map is an error like a map without apiVersion.
+// result contains only the valid parts. Pass it to Assign to find further errors, and use it for nothing else. The
+// result is parallel to raw. A nil map is an error like a map without apiVersion.
 func ParseAll(raw []map[string]any) ([]*Schema, error) {
 	entries := make([]*Schema, len(raw))
 	var faults []error
@@ -67,7 +67,7 @@ type parser struct {
 	secret   bool // an invalid value can be a secret
 	// recorded is true for a schema in a status, which can have rules, types and closed maps.
 	recorded bool
-	// resource has the fields that identify the resource in spec.fields, for messages.
+	// resource contains the fields that identify the resource in spec.fields, for messages.
 	resource map[string]any
 	// faults are *ValidationErrors, also in AddRule, which converts them.
 	faults []error

@@ -8,7 +8,7 @@ import (
 )
 
 // Project returns the observed part of a live object, as lastObservedManifest stores it. It contains only
-// observed fields that exist. A list has its observed elements in the order of the schema, and then its
+// observed fields that exist. A list contains its observed elements in the order of the schema, and then its
 // live length. Fields with a rule are omitted, so that the controller does not update the status each time
 // another client writes a value that the rule allows.
 //

@@ -16,7 +16,7 @@ type ownedTree struct {
 	branches []*ownedTree
 }
 
-// add adds a location at or below the node. chain has the remaining path elements from the node to the location.
+// add adds a location at or below the node. chain lists the remaining path elements from the node to the location.
 func (b *ownedTree) add(chain []*observer.Path, at *delta.Location) {
 	if len(chain) == 0 {
 		b.owned = at

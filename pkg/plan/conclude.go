@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/record"
 )
 
-// Summarize returns the status after the changes of a plan were executed. outcomes has an Outcome for each
+// Summarize returns the status after the changes of a plan were executed. outcomes contains an Outcome for each
 // attempted change. Without outcomes, the status only follows from the live objects. now is the time after the
 // execution, and Input.Now that of the decision.
 //

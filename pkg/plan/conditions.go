@@ -30,7 +30,7 @@ func falseVerdict(reason, message string, stalled bool) verdict {
 }
 
 // conditions sets the conditions. The first of these decides Ready: invalid, observe-only, suspended, not
-// held, not healthy. All conditions have the generation that was decided.
+// held, not healthy. All conditions record the generation that was decided.
 func (c conditionWriter) conditions() {
 	if c.plan.retiring {
 		c.deleting()

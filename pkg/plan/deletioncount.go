@@ -7,8 +7,8 @@ import (
 )
 
 // deletions writes the count of deletions to the status. It does not change it until a deletion begins, or waits
-// for a confirmation. While confirmed deletions are in progress, the status has the digest of the remaining objects,
-// so that a deletion in several stages needs one confirmation.
+// for a confirmation. While confirmed deletions are in progress, the status contains the digest of the remaining
+// objects, so that a deletion in several stages needs one confirmation.
 // Source: docs/semantics.md, "How much a change can delete".
 func (c *summarizer) deletions() {
 	if c.plan.retiring {

@@ -43,7 +43,8 @@ func (p *pruner) limitDeletions() {
 	app, digest := p.in.Application, deletionDigest(d.due)
 	for _, known := range []string{digest, deletionDigest(d.due, d.begun)} { // the process may have ended before it wrote the status
 		was := app.Status.Deletions
-		// A user confirms with the annotation. The status has the digest while confirmed deletions are in progress.
+		// A user confirms with the annotation. The status contains the digest while confirmed deletions are in
+		// progress.
 		d.confirmed = d.confirmed || app.Annotations[v1alpha1.AnnotationConfirm] == known || was != nil && was.Confirmed == known
 	}
 	allowed := maxDeletions(app, int(d.count.Objects))
@@ -92,7 +93,7 @@ func (p *pruner) isDue(old *pruneCandidate) bool {
 func (p *pruner) hasBegun(old *pruneCandidate) bool {
 	isReleased := old.change.Action == Unchanged && old.change.Problem == nil
 	switch {
-	// It did not exist, or the previous status has its deletion.
+	// It did not exist, or the previous status records its deletion.
 	case old.status.UID == "" || old.status.Health == health.Terminating || old.status.Health == health.NotFound:
 		return false
 	case old.policy.Claims:

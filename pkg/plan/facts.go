@@ -14,9 +14,9 @@ import (
 // resources.
 type facts struct {
 	in Input // ContestPolicy and Memory are set
-	// hooks has the engine's own steps around those of the input.
+	// hooks contains the engine's own steps around those of the input.
 	hooks *hooks.Hooks
-	// statuses has the inventory entries before the plan. It is nil until the manifests are rendered.
+	// statuses contains the inventory entries before the plan. It is nil until the manifests are rendered.
 	statuses map[manifest.ID]*v1alpha1.ResourceStatus
 	unknown  []manifest.ID // Secrets whose values only the template source has
 	retiring bool          // the Application is being deleted
@@ -52,7 +52,7 @@ func (f *facts) isSameSpec() bool {
 	return app.Generation == app.Status.ObservedGeneration && (source == nil || source.ManifestDigest() == app.Status.ManifestDigest)
 }
 
-// unrecorded reports whether the inventory does not have the UID of an object. If the object has the tracking
+// unrecorded reports whether the inventory does not contain the UID of an object. If the object has the tracking
 // metadata, the controller stopped, or did not receive the response, between the create and the status update.
 // Then the controller uses the live object as the response to the create, to find server-added elements.
 func (f *facts) unrecorded(status *v1alpha1.ResourceStatus) bool {
@@ -71,7 +71,7 @@ func (f *facts) mayHaveCreated(objects []manifest.Object) bool {
 }
 
 // Most passes below have the facts as their only field. They do not use each other: decider runs them in their order,
-// and facts has what several of them depend on.
+// and facts contains what several of them depend on.
 
 // decider decides about one desired resource.
 type decider struct{ *facts }

@@ -15,8 +15,8 @@ import (
 // waitsFor reports whether the field of a copy is one that the Application waits for, or waited for when it was last
 // desired, and that another Application holds. If only a status has the field, or a status could not be read,
 // the copy becomes an awaited one: either the holder has released the field, and its status is not written yet, or another
-// client has removed the holder's claim, which the holder then writes again. all has the holders in the annotation of the
-// object.
+// client has removed the holder's claim, which the holder then writes again. all lists the holders in the annotation of
+// the object.
 func (p releasePass) waitsFor(r *fieldReleaser, b v1alpha1.BaselineField, all claim.Holders) bool {
 	if slices.ContainsFunc(r.claimed, func(c claim.Claim) bool { return c.Path == b.Path }) {
 		return true

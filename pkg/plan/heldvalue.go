@@ -24,7 +24,7 @@ func (res *resource) withHeldDigests(b v1alpha1.BaselineField) v1alpha1.Baseline
 	}
 	live, _ := delta.Locate(res.kind, res.live, b.Path)
 	desired, _ := delta.Locate(res.kind, res.desired, b.Path)
-	// Rules has the rules of all compared leaves, so it is nil for a leaf without one.
+	// Rules contains the rules of all compared leaves, so it is nil for a leaf without one.
 	rule := res.compared.Rules[b.Path]
 	if rule == nil && live.Value.Set && !res.hasDriftAt(b.Path) && !slices.Contains(held, record.Digest(live.Value.Any)) {
 		add(record.Digest(live.Value.Any))

@@ -34,7 +34,7 @@ type HistoryRecord struct {
 
 // drift is a difference with its writer.
 type drift struct {
-	// An outcome of the whole object has a zero Difference.
+	// An outcome of the whole object contains a zero Difference.
 	delta.Difference
 	writer writer.Writer
 	// since is the time at which it was first found; zero if that is not known.

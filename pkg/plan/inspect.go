@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/record"
 )
 
-// Inspection has the parts of a decision that explain the state of each field of an object. It shares them with the
-// plan, so they must not be changed.
+// Inspection contains the parts of a decision that explain the state of each field of an object. It shares them with
+// the plan, so they must not be changed.
 type Inspection struct {
 	// Comparison is the input of the comparison in the decision, with the fields that other Applications hold.
 	Comparison delta.Input

@@ -70,7 +70,7 @@ func secretFields(id manifest.ID, fields []string) bool {
 }
 
 // nestedSecretFields reports whether a path of an Application leads to a value of a Secret among its
-// manifests, or in spec.select[].hold. It assumes that each may be a Secret, because a path does not have its kind.
+// manifests, or in spec.select[].hold. It assumes that each may be a Secret, because a path does not contain its kind.
 // It is true for every map and list that contains such a value.
 func nestedSecretFields(fields []string) bool {
 	switch {

@@ -17,21 +17,21 @@ import (
 //
 // Decisions only read a State. Summarize changes a clone of it, which the caller stores as the next State.
 type State struct {
-	// Contests has the leaves that were corrected recently. The path of a leaf is empty if the object itself is deleted
-	// repeatedly.
+	// Contests lists the leaves that were corrected recently. The path of a leaf is empty if the object itself is
+	// deleted repeatedly.
 	Contests map[Leaf]*Contest
-	// Rejections has the leaves that the API server refuses to change. The path of a leaf can be the path of a unit:
+	// Rejections lists the leaves that the API server refuses to change. The path of a leaf can be the path of a unit:
 	// see delta.Difference.Unit. The caller clears them when the Application changes.
 	Rejections map[Leaf]*Rejection
-	// RejectedChanges has the resources for which the API server rejects the whole change. The caller clears them when
-	// the Application changes.
+	// RejectedChanges lists the resources for which the API server rejects the whole change. The caller clears them
+	// when the Application changes.
 	RejectedChanges map[manifest.ID]*RejectedChange
 	// conflicts are the fields to remove so that the API server accepts a change that it rejected, while
 	// one plan is executed.
 	conflicts map[manifest.ID][]string
-	// Secrets has the accepted forms of Secret values, which never leave the process.
+	// Secrets contains the accepted forms of Secret values, which never leave the process.
 	Secrets map[manifest.ID]delta.Accepted
-	// PendingDrift has the leaves that have drifted and could not be corrected yet. The map is replaced,
+	// PendingDrift lists the leaves that have drifted and could not be corrected yet. The map is replaced,
 	// and never modified.
 	PendingDrift map[Leaf]PendingDrift
 	// Older are the history entries, newest first, that no longer fit into the status and are not in a

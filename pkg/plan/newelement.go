@@ -73,7 +73,7 @@ func (e newElement) String() string {
 }
 
 // newElementWarnings returns warnings about list elements that would be added to a shared object: containers,
-// and elements whose name is similar to the name of another element. Only the plan has the warnings. The
+// and elements whose name is similar to the name of another element. Only the plan lists the warnings. The
 // status reports the Problem of a deferred element, and nothing about an added one.
 func (res *resource) newElementWarnings() (warnings []string) {
 	if res.policy.Creates {

@@ -208,8 +208,8 @@ func (c conditionWriter) idleReason() string {
 	return v1alpha1.ReasonSuspended
 }
 
-// observing returns the Ready verdict of an observe-only Application, which is never ready. The message has what mode
-// Hold would change.
+// observing returns the Ready verdict of an observe-only Application, which is never ready. The message describes what
+// mode Hold would change.
 func (c conditionWriter) observing() verdict {
 	message := "observe-only: nothing is written until spec.mode is Hold, " + enablePreview(c.plan.Changes)
 	if c.plan.Suspended() {

@@ -20,12 +20,12 @@ import (
 type recordedClaims struct {
 	facts *facts
 	res   *resource
-	// uids has the UIDs of the other Applications that the object names or the status waits for, by
+	// uids lists the UIDs of the other Applications that the object names or the status waits for, by
 	// namespace/name. The keys of the other maps are among these.
 	uids map[string]types.UID
 	// annotated and awaited are the names in the annotation, and those that the status waits for.
 	annotated, awaited map[string]bool
-	// leaves has the held leaves of the decoded statuses; nil for a status without the record of the object.
+	// leaves lists the held leaves of the decoded statuses; nil for a status without the record of the object.
 	leaves map[string]map[string]bool
 	// recheckAfter is the shortest delay before the next check of a claim that only a status has.
 	recheckAfter time.Duration
@@ -66,7 +66,7 @@ func HoldsNothing(other *v1alpha1.Application, uid types.UID, id manifest.ID) bo
 	if other == nil || other.UID != uid {
 		return true
 	}
-	// A status of an earlier spec may not list the object yet, and slices may have the rest of the inventory.
+	// A status of an earlier spec may not list the object yet, and slices may contain the rest of the inventory.
 	isComplete := other.Status.ObservedGeneration == other.Generation && len(other.Status.RecordSlices) == 0
 	return isComplete && record.ByID(other.Status.Resources)[id] == nil
 }

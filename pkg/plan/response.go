@@ -259,7 +259,7 @@ func (res *resourceInput) corrects(d delta.Difference) bool {
 }
 
 // corrected records the corrections that were made, to detect contests. It adds corrected drift to the
-// history. Creating a deleted object again counts as a correction, too. drifted has the paths that another client
+// history. Creating a deleted object again counts as a correction, too. drifted lists the paths that another client
 // changed: only these are in the history.
 // Source: docs/semantics.md, "Fights".
 func (c responseReader) corrected(res *resource, before *v1alpha1.ResourceStatus, drifted map[string]bool) {
@@ -285,7 +285,7 @@ func (c responseReader) corrected(res *resource, before *v1alpha1.ResourceStatus
 			eventWriter(c).warnContested(leaf)
 		}
 		if tells && drifted[d.Path] {
-			// The event describes drift with its values. For other fields, it has only the path.
+			// The event describes drift with its values. For other fields, it contains only the path.
 			done.told[len(done.told)-1] = describe(historyWriter(c).addHistory(res, historyWriter(c).correctionResult(leaf, &of), of))
 		}
 	}

@@ -111,7 +111,7 @@ func (p writeAhead) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 			row.BaselineUID = types.UID(res.change.UID)
 		}
 		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.split, res.copies, res.letting.baseline, res.letting.awaited), slices.Concat(res.unrecorded, res.letting.unrecorded)
-		// The status may already have all of this, from a plan whose request failed.
+		// The status may already contain all of this, from a plan whose request failed.
 		isOther := before == nil || before.Ownership != row.Ownership || before.UID != row.UID || before.BaselineUID != row.BaselineUID
 		if isOther || !isKnown(before.Baseline, row.Baseline) || !isSubset(row.Unrecorded, before.Unrecorded) {
 			rows = append(rows, row)

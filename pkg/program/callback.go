@@ -24,11 +24,11 @@ import (
 type callbackFlags struct {
 	// address is the address to listen on, external the base URL for workloads.
 	address, external string
-	// The files have the server's own certificate. Without them, the controller issues one.
+	// The files contain the server's own certificate. Without them, the controller issues one.
 	certFile, keyFile string
 	// bundleFile verifies certFile. Without it, workloads must already trust the certificate.
 	bundleFile string
-	// namespace has the Secret with the controller's certificate authorities.
+	// namespace is the namespace of the Secret with the controller's certificate authorities.
 	namespace string
 	// insecure serves plain HTTP.
 	insecure bool
@@ -171,7 +171,7 @@ func (s *callbacks) certify(ctx context.Context) *tls.Config {
 		logger.Info("CALLBACKS ARE SERVED OVER PLAIN HTTP: anyone on the network can read tokens and complete Applications. Never do this in production")
 		return nil
 	}
-	// The first refresh is synchronous, so the first reconciles have the bundle.
+	// The first refresh is synchronous, so the first reconciles know the bundle.
 	if s.managed() {
 		if err := s.certificates.Refresh(ctx); err != nil {
 			logger.Error(err, "No callbacks until this is resolved; new hooks wait", "namespace", s.flags.namespace)

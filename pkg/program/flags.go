@@ -75,7 +75,7 @@ func parse(args []string) (*flags, error) {
 
 // add adds all flags, in the order of the help text.
 func (f *flags) add(set *pflag.FlagSet) {
-	// The help text has the flags in the order below, which groups them.
+	// The help text lists the flags in the order below, which groups them.
 	set.SortFlags = false
 	set.StringVar(&f.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig file for the API server; empty uses the ServiceAccount of the Pod")
 	set.IntVar(&f.options.Concurrency, "concurrency", 16, "number of Applications that are reconciled at the same time")

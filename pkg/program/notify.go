@@ -18,7 +18,7 @@ import (
 // notifyFlags configure the receiver of notifications.
 type notifyFlags struct {
 	url string
-	// keyFile has the key that signs notifications; empty for none.
+	// keyFile contains the key that signs notifications; empty for none.
 	keyFile string
 	sender  *notify.Sender // nil without a receiver
 }

@@ -49,7 +49,7 @@ import (
 
 // Options contains the additions of an embedding program to the controller. Everything else is set by flags.
 type Options struct {
-	// Hooks has the listeners of the embedding program. Nil for none.
+	// Hooks contains the listeners of the embedding program. Nil for none.
 	Hooks *hooks.Hooks
 }
 

@@ -74,7 +74,7 @@ func startServer(ctx context.Context, listener net.Listener, message string, han
 func signals(own prometheus.Gatherer, ready func() bool, able func() error) http.Handler {
 	// The process is alive as long as it answers: a lost connection to the API server is no reason to restart it.
 	mux := http.NewServeMux()
-	// The first has the metrics of client-go, of the election and of the queues.
+	// The first contains the metrics of client-go, of the election and of the queues.
 	all := prometheus.Gatherers{legacyregistry.DefaultGatherer, own}
 	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })

@@ -19,9 +19,9 @@ import (
 // manifest order. Deletes are last, and run only if everything else succeeded. A failing resource does not stop the
 // others.
 //
-// act returns when all requests have ended. It returns no error: the outcomes have the problems. It uses the plan and
-// the snapshot, and changes neither. The next stage starts only when the previous one has ended, so the code between
-// stages needs no lock. Source: docs/semantics.md, "Who writes", "Order".
+// act returns when all requests have ended. It returns no error: the outcomes contain the problems. It uses the plan
+// and the snapshot, and changes neither. The next stage starts only when the previous one has ended, so the code
+// between stages needs no lock. Source: docs/semantics.md, "Who writes", "Order".
 func (r *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *executor {
 	outcomes := &outcomeRecorder{target: target, s: s, plan: p, now: r.Now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.RejectedLeaf{}}
 	a := &executor{sender: &sender{outcomeRecorder: outcomes, reconciler: r, doors: map[string]*namespaceGate{}}}

@@ -29,15 +29,15 @@ type executor struct {
 type sender struct {
 	*outcomeRecorder
 
-	// reconciler has the hooks, which are run before and after a request, on the goroutine of the change.
+	// reconciler provides the hooks, which are run before and after a request, on the goroutine of the change.
 	reconciler *Reconciler
 	// ending caches, for each namespace that is being deleted, the message about its deletion. The keys are names,
 	// the values func() string.
 	ending sync.Map
-	// searched has the progress of the search for each object whose patch was rejected. mu guards the map. Only the
+	// searched records the progress of the search for each object whose patch was rejected. mu guards the map. Only the
 	// goroutine of a change uses the progress of its object.
 	searched map[manifest.ID]*progress
-	// doors has the gates of the namespaces in which objects are created. mu guards the map, and each gate has its
+	// doors contains the gates of the namespaces in which objects are created. mu guards the map, and each gate has its
 	// own lock.
 	doors map[string]*namespaceGate
 }
@@ -53,9 +53,9 @@ type outcomeRecorder struct {
 	// now is the start of act.
 	now time.Time
 	mu  sync.Mutex // guards the fields below, the maps of the sender, and the State
-	// result has the outcomes of the executed changes. Changes that needed no request have none.
+	// result contains the outcomes of the executed changes. Changes that needed no request have none.
 	result map[manifest.ID]plan.Outcome
-	// refused has the leaves that the API server rejected in this execution of the plan.
+	// refused lists the leaves that the API server rejected in this execution of the plan.
 	refused map[manifest.ID][]plan.RejectedLeaf
 }
 

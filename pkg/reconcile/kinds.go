@@ -23,9 +23,9 @@ import (
 // knownKinds is the set of kinds that an Application names. It implements intent.Kinds.
 type knownKinds struct {
 	intent.Kinds
-	// first has the first version of each kind that is named.
+	// first records the first version of each kind that is named.
 	first map[schema.GroupKind]*knownKind
-	// others has the kinds that manifests name in another version, too.
+	// others lists the kinds that manifests name in another version, too.
 	others map[schema.GroupVersionKind]*knownKind
 }
 

@@ -33,9 +33,9 @@ type State struct {
 	// recalled is true after the contests in the status were restored following a restart. It is false only until the
 	// slices that contain them are joined.
 	recalled bool
-	// kinds has the kinds of objects that hooks add.
+	// kinds lists the kinds of objects that hooks add.
 	kinds []schema.GroupVersionKind
-	// yields has the shared objects of which older Applications may claim fields.
+	// yields lists the shared objects of which older Applications may claim fields.
 	yields map[manifest.ID]precedenceWait
 	retries
 	pendingResponses
@@ -45,26 +45,26 @@ type State struct {
 	reportState
 }
 
-// retries has the requests that are postponed.
+// retries lists the requests that are postponed.
 type retries struct {
 	// retry is spec.retry of the current version.
 	retry retry
 	// jitter lengthens a wait at random. Tests replace it.
 	jitter func(time.Duration) time.Duration
-	// failures has the resources that must not be retried yet. A key whose name is empty or begins with an asterisk is
-	// a range of spec.select that could not be listed.
+	// failures lists the resources that must not be retried yet. A key whose name is empty or begins with an asterisk
+	// is a range of spec.select that could not be listed.
 	failures map[manifest.ID]*failure
 	// missing maps missing namespaces to the time of their next retry, which is the same for all objects in the
 	// namespace. So one object finds out whether the namespace exists, and not each at its own time.
 	missing map[string]time.Time
 }
 
-// pendingResponses has the objects whose last request had no response. The watch may not show its effect yet.
+// pendingResponses lists the objects whose last request had no response. The watch may not show its effect yet.
 type pendingResponses struct {
-	// unanswered has the objects that may have been created. They are removed when a watch or a read shows the
+	// unanswered lists the objects that may have been created. They are removed when a watch or a read shows the
 	// object, or a read returns that it does not exist.
 	unanswered map[manifest.ID]bool
-	// unsure has the objects that may have been patched, and the generation of the Application that sent the
+	// unsure records the objects that may have been patched, and the generation of the Application that sent the
 	// patch.
 	unsure map[manifest.ID]int64
 }
@@ -73,35 +73,35 @@ type pendingResponses struct {
 type outsideWatches struct {
 	// unwatched has objects that exist and are in no watch, such as an object of another owner that a create has met.
 	unwatched map[manifest.ID]unwatchedObject
-	// unmarked has the objects that are watched by name because the Application is in observe-only mode and
+	// unmarked lists the objects that are watched by name because the Application is in observe-only mode and
 	// they do not have its tracking metadata.
 	unmarked map[manifest.ID]bool
-	// gone has the UIDs of objects that are known to be deleted, so that they are not read again while the status
+	// gone lists the UIDs of objects that are known to be deleted, so that they are not read again while the status
 	// still lists them.
 	gone map[types.UID]bool
 }
 
-// permissions has what the ServiceAccount may read of objects without tracking metadata.
+// permissions records what the ServiceAccount may read of objects without tracking metadata.
 type permissions struct {
 	// permits maps the objects watched by name that the user of the Application can read. A missing entry means that
 	// the object must be read as that user first.
 	permits map[manifest.ID]readPermission
-	// lists has the ranges of spec.select that it may list. A missing entry means that the permission must be checked
-	// first.
+	// lists records the ranges of spec.select that it may list. A missing entry means that the permission must be
+	// checked first.
 	lists map[listKey]listPermission
 }
 
-// matches has the objects that spec.select matched.
+// matches records the objects that spec.select matched.
 type matches struct {
-	// selected has the objects that it matched at the last reconciliation. churn has the objects that it has
+	// selected lists the objects that it matched at the last reconciliation. churn lists the objects that it has
 	// stopped matching at least once.
 	selected map[manifest.ID]struct{}
 	churn    map[manifest.ID]selectionChurn
 }
 
-// reportState has what the status still lacks, and the slices with its parts.
+// reportState records what the status still lacks, and the slices with its parts.
 type reportState struct {
-	// slices has the existing slices that the Application names or has named.
+	// slices lists the existing slices that the Application names or has named.
 	slices []string
 	// postponed is the report that is not written yet, or nil.
 	postponed *pendingReport
@@ -134,7 +134,7 @@ type listPermission struct {
 	account    string
 	// at is the time of the last check.
 	at time.Time
-	// uids has the objects that were last in the range.
+	// uids lists the objects that were last in the range.
 	uids map[string]struct{}
 }
 
@@ -249,7 +249,7 @@ func (m *State) PendingStatus() *v1alpha1.ApplicationStatus {
 // copies the Application, because the original is compared with later statuses.
 func (m *State) withPendingStatus(app *v1alpha1.Application) *v1alpha1.Application {
 	status := m.PendingStatus()
-	// A status that still names slices could not be joined. The pending one may have what a user abandons.
+	// A status that still names slices could not be joined. The pending one may record what a user abandons.
 	if status == nil || len(app.Status.RecordSlices) > 0 {
 		return app
 	}

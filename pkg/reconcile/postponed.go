@@ -17,11 +17,11 @@ import (
 type pendingReport struct {
 	// status is the complete status, or, while content is set, the status without its lists.
 	status v1alpha1.ApplicationStatus
-	// event has the events of all reconciliations since the last written report; nil if there was none.
+	// event contains the events of all reconciliations since the last written report; nil if there was none.
 	event *plan.Event
 	// since is when the first of these reports was postponed.
 	since time.Time
-	// content is the packed data: first the inventory, up to begin, then the lists. ends has the end of each
+	// content is the packed data: first the inventory, up to begin, then the lists. ends lists the end of each
 	// part of the lists. content is nil while the status is not packed.
 	content store.Packed
 	begin   int

@@ -137,7 +137,7 @@ func guardFailed(err error) bool {
 }
 
 // errorText returns the text of an error, truncated. An API server repeats values in its messages, so the text for a
-// Secret has only the reason and the names of fields. Source: docs/semantics.md, "Secrets".
+// Secret contains only the reason and the names of fields. Source: docs/semantics.md, "Secrets".
 func errorText(err error, id manifest.ID) string {
 	if !manifest.IsSecret(id.GroupKind()) {
 		return Trimmed(err.Error())
@@ -195,8 +195,8 @@ var recreatable = map[string][]string{
 }
 
 // grant returns the command that grants a ServiceAccount the missing rights, and as few others as possible. A new
-// Role or ClusterRole has the rights for one resource only. For built-in kinds of workloads, it binds the ClusterRole
-// edit instead, which a namespace administrator may do.
+// Role or ClusterRole grants the rights for one resource only. For built-in kinds of workloads, it binds the
+// ClusterRole edit instead, which a namespace administrator may do.
 func grant(at cluster.Location, user string) string {
 	account := strings.TrimPrefix(user, "system:serviceaccount:")
 	_, name, _ := strings.Cut(account, ":")
@@ -224,7 +224,7 @@ func createRole(name, namespace, verbs string, resource schema.GroupResource, ac
 		"kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s --serviceaccount=%[5]s", kind, name, where, resource, account, verbs)
 }
 
-// editable has the groups whose namespaced kinds the ClusterRole edit covers.
+// editable lists the groups whose namespaced kinds the ClusterRole edit covers.
 var editable = []string{"", "apps", "autoscaling", "batch", "networking.k8s.io", "policy"}
 
 // watchProblem returns the problem of objects whose kind cannot be watched. Unlike in ProblemOf, the missing

@@ -59,7 +59,7 @@ func (s *Snapshot) withoutUnreadable(ctx context.Context, target Target, app *v1
 	if !unreadable {
 		return p
 	}
-	return plan.Decide(s.decided) // which has the same maps
+	return plan.Decide(s.decided) // which contains the same maps
 }
 
 // locate returns the location of a live object, and the verb with which the ServiceAccount may read it: spec.select

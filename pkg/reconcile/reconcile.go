@@ -74,7 +74,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 	if err != nil {
 		return Again(err)
 	}
-	// Only the joined status has all contests.
+	// Only the joined status lists all contests.
 	m.restoreContests(app, r.Now())
 	target, err := r.Target(app)
 	if err != nil { // the controller cannot act as that ServiceAccount

@@ -40,7 +40,7 @@ type search struct {
 	causes []string
 	// problem is the problem of the rejected patch. It becomes that of the deferred fields.
 	problem *plan.Problem
-	// inTheWay has the fields that prevent the adoption of an object.
+	// inTheWay lists the fields that prevent the adoption of an object.
 	inTheWay []plan.Sibling
 	// invalid is true if validation rejects the object, so that a sibling field may be the cause. A policy
 	// can deny for any reason.
@@ -59,8 +59,8 @@ type progress struct {
 var errElsewhere = errors.New("the object has changed")
 
 // refuse finds out which fields of a patch the API server rejects, and records them for the next decision. It reports
-// whether another request must be sent: then the outcome has the object for the next decision. If not, the outcome
-// has the problem. It sends only dry runs and reads. Source: docs/semantics.md#what-the-api-server-refuses.
+// whether another request must be sent: then the outcome contains the object for the next decision. If not, the outcome
+// contains the problem. It sends only dry runs and reads. Source: docs/semantics.md#what-the-api-server-refuses.
 func (a *sender) refuse(ctx context.Context, at cluster.Location, change plan.Change, err error, problem *plan.Problem) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Update, Problem: problem}
 	s := &search{sender: a, at: at, change: change, units: change.Units(), causes: causesOf(err), problem: problem, invalid: code(err) == http.StatusUnprocessableEntity}
@@ -210,8 +210,8 @@ func (s *search) clearing(ctx context.Context, good, bad []plan.Unit) ([]plan.Si
 	if !s.invalid {
 		return nil, nil
 	}
-	// The first slice has all siblings. named has those that the API server names, near those next to a field that it
-	// names.
+	// The first slice contains all siblings. named lists those that the API server names, near those next to a field
+	// that it names.
 	var beside, named, near []plan.Sibling
 	for _, u := range bad {
 		beside = append(beside, s.plan.Siblings(s.change, u)...)

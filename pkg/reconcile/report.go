@@ -98,7 +98,7 @@ func (r *Reconciler) hookFailed(ctx context.Context, app *v1alpha1.Application, 
 }
 
 // reject reports a problem for which an Application cannot be decided. It returns when to reconcile again. The report
-// replaces a postponed one, so it has the contents of that one, too.
+// replaces a postponed one, so it includes the contents of that one.
 func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, m *State, problem *plan.Problem) (time.Duration, error) {
 	return r.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: m.withPendingStatus(app), Memory: &m.plan}, problem), nil)
 }

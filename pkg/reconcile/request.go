@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// freeing has the waits between the attempts to create an object with learned values. An API server reports the
+// freeing lists the waits between the attempts to create an object with learned values. An API server reports the
 // deletion of a Service a moment before it frees the address of the Service.
 // Source: docs/semantics.md, "Desired state".
 var freeing = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 450 * time.Millisecond}
@@ -184,8 +184,8 @@ func (a *sender) update(ctx context.Context, at cluster.Location, change plan.Ch
 }
 
 // delete deletes an object with the UID and the resourceVersion for which it was decided. If the object has
-// finalizers, the outcome has the remaining object, and Gone is false. A conflict means that the object has changed,
-// or that another one has its name: it is read and decided again.
+// finalizers, the outcome contains the remaining object, and Gone is false. A conflict means that the object has
+// changed, or that another one has its name: it is read and decided again.
 func (a *sender) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Delete}
 	if err := a.reconciler.Hooks.ResourcePreDelete.Run(a.changing(at.ID)); err != nil {
@@ -217,8 +217,8 @@ func (a *sender) delete(ctx context.Context, at cluster.Location, change plan.Ch
 	return outcome, false
 }
 
-// reread reads the current object from the cluster. If again is true, the outcome has the object, or nil if it does
-// not exist. If the read fails, again is false and the outcome has the problem.
+// reread reads the current object from the cluster. If again is true, the outcome contains the object, or nil if it
+// does not exist. If the read fails, again is false and the outcome contains the problem.
 func (a *sender) reread(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	object, err := a.target.Get(ctx, at)
 	switch {

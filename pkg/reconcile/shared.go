@@ -157,7 +157,7 @@ func (g *gatherer) addHolders(ctx context.Context) {
 		return
 	}
 	g.Input.Holders = map[string]*v1alpha1.Application{}
-	// unsure has the holders that must be read from the API server.
+	// unsure lists the holders that must be read from the API server.
 	unsure := map[string]bool{}
 	add := func(id manifest.ID, name string, uid types.UID, begins bool) {
 		holder, known := g.Input.Holders[name]
@@ -190,7 +190,7 @@ func (g *gatherer) addHolders(ctx context.Context) {
 }
 
 // lacksClaim reports whether a live object names no holder for one of some leaves that an Application waits for. The
-// holder has just released it, and the cache may still have its previous spec.
+// holder has just released it, and the cache may still contain its previous spec.
 func lacksClaim(app *v1alpha1.Application, live map[string]any, waits []string) bool {
 	claims := claim.ListWithKeys(app, claim.ReadHolders(live))
 	return slices.ContainsFunc(waits, func(leaf string) bool {

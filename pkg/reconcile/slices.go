@@ -102,7 +102,7 @@ func (r *Reconciler) Collect(ctx context.Context, application types.NamespacedNa
 	if len(seen) == 0 {
 		return 0, nil
 	}
-	// formerly has the slices that the Application has named and that still exist. They need no grace period.
+	// formerly lists the slices that the Application has named and that still exist. They need no grace period.
 	var formerly []string
 	identity := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: application.Namespace, Name: application.Name}}
 	named := slice.Names(r.Home.Latest(identity))

@@ -65,13 +65,13 @@ type Snapshot struct {
 	Input plan.Input
 	// memory is the State of the Application. During act, outcomeRecorder.mu guards it.
 	memory *State
-	// kinds has all kinds that were resolved.
+	// kinds contains all kinds that were resolved.
 	kinds *knownKinds
-	// shared has the desired objects that are shared.
+	// shared lists the desired objects that are shared.
 	shared map[manifest.ID]bool
-	// reads has the writes of other clients that this reconciliation takes into account: see Target.Processed.
+	// reads records the writes of other clients that this reconciliation takes into account: see Target.Processed.
 	reads []read
-	// proven has the objects that the ServiceAccount has just read.
+	// proven lists the objects that the ServiceAccount has just read.
 	proven map[manifest.ID]bool
 	// decided is the input of the last decision.
 	decided plan.Input
@@ -146,12 +146,12 @@ type gatherer struct {
 	request Request
 	// view is the cluster. All reads of the gatherer use it, or functions of the request.
 	view Reader
-	// desired has the desired objects, and the version of each. It is empty if the Application is being
+	// desired lists the desired objects, and the version of each. It is empty if the Application is being
 	// deleted.
 	desired map[manifest.ID]schema.GroupVersionKind
-	// unmarked has the desired objects without tracking metadata of an observe-only Application.
+	// unmarked lists the desired objects without tracking metadata of an observe-only Application.
 	unmarked map[manifest.ID]bool
-	// selections has the spec.select items that can be parsed.
+	// selections lists the spec.select items that can be parsed.
 	selections []intent.Selection
 }
 

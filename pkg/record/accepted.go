@@ -13,7 +13,7 @@ func AcceptedForms(status *v1alpha1.ApplicationStatus) map[manifest.ID]delta.Acc
 	for _, a := range status.Accepted {
 		// Without an accepted value, the API server dropped the field.
 		form := delta.Form{Desired: decodeValue(&a.Desired), Accepted: decodeValue(a.Accepted)}
-		// An entry with Kept has the value that remains, in place of a written one.
+		// An entry with Kept contains the value that remains, in place of a written one.
 		if !form.Desired.Set || a.Kept {
 			continue
 		}

@@ -84,7 +84,7 @@ func AddCreated(records map[manifest.ID]*Record, app *v1alpha1.Application, type
 			continue
 		}
 		r := records[id]
-		// The status is newer than the annotation once it has the UID. A user's schema removes no fields.
+		// The status is newer than the annotation once it contains the UID. A user's schema removes no fields.
 		if r != nil && (r.Status != nil && r.Status.UID != "" || r.Entry != nil && !r.Entry.FollowsManifest()) {
 			continue
 		}

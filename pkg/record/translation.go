@@ -10,7 +10,7 @@ import (
 )
 
 // Translation returns the last translation from the status, for a controller that starts while the source is not
-// available. It returns nil unless the status has the complete translation: the current spec was held, and no
+// available. It returns nil unless the status contains the complete translation: the current spec was held, and no
 // change was pending. Objects of a later translation are not deleted because of it. Values of Secrets are
 // taken from the live objects.
 func Translation(app *v1alpha1.Application) *intent.Source {

@@ -25,7 +25,7 @@ func Name(application string, data []byte) string {
 	return hex.EncodeToString(digest.Sum(nil))
 }
 
-// split splits data into slices. names has their names in the order of the data. Both are nil for no data. The
+// split splits data into slices. names lists their names in the order of the data. Both are nil for no data. The
 // finalizer keeps a slice while its Application refers to it.
 func split(namespace, application string, data []byte) (slices []v1alpha1.ApplicationSlice, names []string) {
 	for len(data) > 0 {

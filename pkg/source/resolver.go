@@ -12,7 +12,7 @@ import (
 // release must alternate. Resolve releases the slot and acquires it again.
 type resolver struct {
 	fetcher Fetcher
-	// before has the pages of the last translation, and read those of this one, by URL.
+	// before contains the pages of the last translation, and read those of this one, by URL.
 	before map[string]fetch.Page
 	read   map[string]fetch.Page
 	// failed is set after a temporary error. local is set if an import is not a URL. They determine the reason of the

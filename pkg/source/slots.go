@@ -9,13 +9,13 @@ import (
 // slots nor fill the queue for them, so it cannot delay the others. All methods can be called concurrently. A channel
 // with a buffer serves its waiting senders in order, so no caller waits forever.
 type Slots struct {
-	// total has an element for each slot in use. each is the number of slots for one namespace.
+	// total contains an element for each slot in use. each is the number of slots for one namespace.
 	total chan struct{}
 	each  int
 
 	// mu guards namespaces, and the number of callers of each.
 	mu sync.Mutex
-	// namespaces has only the namespaces with callers, so it does not grow.
+	// namespaces contains only the namespaces with callers, so it does not grow.
 	namespaces map[string]*namespaceSlots
 }
 

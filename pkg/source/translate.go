@@ -27,7 +27,7 @@ const translateTimeout = 30 * time.Second
 var translations = NewSlots(2, 1)
 
 // Translate translates the material to manifests through the point ApplicationToscaTranslation. The listeners of h run
-// after the translation and can change its result. h can be nil. The result has a Problem, or the manifests; it is
+// after the translation and can change its result. h can be nil. The result contains a Problem, or the manifests; it is
 // never nil. Translate sets m.Imports, also after an error. The listener that translates is the first one, so a
 // listener of a hook can also replace the whole result.
 func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks) *intent.Source {

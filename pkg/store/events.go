@@ -56,7 +56,7 @@ func (s *Store) Delete(item any) error {
 	delete(s.gone, o.UID)
 	s.left.put(o.UID, &Object{ResourceVersion: o.ResourceVersion})
 	before := s.objects[o.Key]
-	// The store can have a newer object of this name, from the response to a create.
+	// The store can contain a newer object of this name, from the response to a create.
 	dropped := before != nil && before.UID == o.UID && !before.Newer(o)
 	if dropped {
 		s.drop(before)
@@ -127,7 +127,7 @@ func (s *Store) Replace(items []any, version string) error {
 }
 
 // listed returns the objects of a list that are kept, and the Applications that share them. It needs no lock. sharing
-// has only objects that another client has written since the controller did.
+// lists only objects that another client has written since the controller did.
 func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, sharing map[types.NamespacedName][]types.UID, err error) {
 	all, sharing = make(map[types.NamespacedName]listedObject, len(items)), map[types.NamespacedName][]types.UID{}
 	for _, item := range items {
@@ -170,7 +170,7 @@ type encodedObject interface {
 	Decode() (*unstructured.Unstructured, error)
 }
 
-// objectOf converts an item of the reflector, which Transform may have converted already. managed has its
+// objectOf converts an item of the reflector, which Transform may have converted already. managed contains its
 // managedFields; nil for a converted item.
 func (s *Store) objectOf(item any) (o *Object, managed []any, err error) {
 	switch item := item.(type) {

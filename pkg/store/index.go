@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// objectIndex has the objects of a Store, and objects that have left it. The Store has its lock.
+// objectIndex contains the objects of a Store, and objects that have left it. The Store has its lock.
 type objectIndex struct {
-	// objects has all stored objects, also those without the tracking label.
+	// objects contains all stored objects, also those without the tracking label.
 	objects map[types.NamespacedName]*Object
 	// byApp indexes the objects by the Application in their tracking label, sorted by key. Objects without the label
 	// are not in it.
@@ -57,7 +57,7 @@ func (s *objectIndex) put(o *Object) (before *Object, replaced bool) {
 // set replaces an object, or adds it if before is nil. If the label has changed, the object moves to another
 // Application.
 func (s *objectIndex) set(before, o *Object) {
-	// The index by Application has the object under the previous label.
+	// The index by Application lists the object under the previous label.
 	if before != nil && before.Application != o.Application {
 		s.drop(before)
 	}

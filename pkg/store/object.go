@@ -32,7 +32,7 @@ type Object struct {
 // objectBytes is the memory of an Object in a Store, without its content.
 const objectBytes = 500
 
-// AddBytes adds the memory of an object. Applications have the manifests that their objects refer to.
+// AddBytes adds the memory of an object. Applications store the manifests that their objects refer to.
 func (o *Object) AddBytes(sum map[string]int, namespace string) {
 	sum[namespace] += objectBytes + len(o.content)
 	if o.beside != nil && o.Application == "" {

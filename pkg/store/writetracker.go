@@ -96,7 +96,7 @@ const (
 // writeTracker records, for each Application, the recent writes to objects of one kind. The lock of its store
 // protects it. Package plan names the writers of drift from it.
 type writeTracker struct {
-	// byApp has the writes by Application and object. No inner map is empty.
+	// byApp records the writes by Application and object. No inner map is empty.
 	byApp map[types.UID]map[types.NamespacedName]*trackedWrites
 	// n is the number of tracked objects of all Applications.
 	n int

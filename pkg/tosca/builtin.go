@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// simpleProfile has the normative types. Its short form does not exist in templates: see shortSchema, and readType for
-// the names of its types.
+// simpleProfile contains the normative types. Its short form does not exist in templates: see shortSchema, and readType
+// for the names of its types.
 //
 //go:embed profiles/simple.yaml
 var simpleProfile []byte
@@ -64,7 +64,7 @@ var (
 )
 
 // shortSchema reads a property in the short form of the built-in profile: string, string! if it is required, list of
-// string. The names of types have no namespace in it, and the result has the full name: Credential is
+// string. The names of types have no namespace in it, and the result contains the full name: Credential is
 // tosca.datatypes.Credential.
 func (t *library) shortSchema(p fileNode) *schema {
 	text, required := strings.CutSuffix(p.text(), "!")

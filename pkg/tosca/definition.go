@@ -41,7 +41,7 @@ type file struct {
 	version version
 	// imports are the imported files that are read, in order. Their types can be used in this file.
 	imports []edge
-	// types has the types that the file declares, by kind and name. A nil map is empty.
+	// types contains the types that the file declares, by kind and name. A nil map is empty.
 	types [kinds]map[string]*definition
 	// minimal is set if the file imports well-known types of which only the names are known.
 	minimal bool
@@ -135,7 +135,7 @@ type kindNames struct {
 	namespaces []string
 }
 
-// kindTable has the names of each kind.
+// kindTable lists the names of each kind.
 var kindTable = [kinds]kindNames{
 	artifactTypes:     {"artifact_types", []string{"tosca.artifacts.", "tosca.artifacts.Deployment.", "tosca.artifacts.Implementation."}},
 	capabilityTypes:   {"capability_types", []string{"tosca.capabilities.", "tosca.capabilities.network."}},

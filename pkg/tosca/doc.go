@@ -5,8 +5,8 @@
 // Every mistake is an *Error with file, line, column, path and a stable code.
 //
 // A translation consists of phases, and each uses the result of the previous one. The loader reads files, and the
-// library reads their types. The model has the inputs and nodes of the entry template. The evaluator computes their
-// values, and the renderer makes manifests of them. A session has the state that they share: the
+// library reads their types. The model contains the inputs and nodes of the entry template. The evaluator computes
+// their values, and the renderer makes manifests of them. A session contains the state that they share: the
 // mistakes and the work done. A file of the package uses only the phases before its own.
 //
 // A mistake counts if a manifest needs the part of the template; otherwise it becomes a warning. Values of sensitive

@@ -58,7 +58,7 @@ type Warning = Error
 func Errors(err error) []*Error { return manifest.Unjoin[*Error](err) }
 
 // join sorts errors by position and joins them. Those beyond maxFaults are replaced by one error. It returns nil for
-// none. It sorts all in place. The last error has the file of the first one that is left out, and no position.
+// none. It sorts all in place. The last error names the file of the first one that is left out, and no position.
 func join(all []*Error) error {
 	if len(all) == 0 {
 		return nil

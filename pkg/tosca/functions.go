@@ -1,7 +1,7 @@
 package tosca
 
-// The table has the functions of TOSCA 1.x, without the dollar, and those of TOSCA 2.0 that need more than values. The
-// functions of TOSCA 2.0 that compute a value from values are in operations. The table since must have all names of
+// The table lists the functions of TOSCA 1.x, without the dollar, and those of TOSCA 2.0 that need more than values.
+// The functions of TOSCA 2.0 that compute a value from values are in operations. The table since must list all names of
 // both: a test compares them. notAvailable is for functions of a running deployment, and notSupported for functions
 // about several instances of a node, which a manifest does not have.
 func init() { // the functions evaluate their arguments, which call functions

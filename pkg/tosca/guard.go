@@ -51,12 +51,12 @@ type guard struct {
 	// t has the number of nodes so far, which all files of the translation share.
 	t *session
 	f *file
-	// anchors has the sizes of the maps and lists with an anchor; nil while the walk is in one.
+	// anchors records the sizes of the maps and lists with an anchor; nil while the walk is in one.
 	anchors map[*yaml.Node]*extent
 	// forgiving is true if the last of two keys counts in sections with types, as in the parsers of TOSCA 1.x. forgives
 	// is true while the walk is in one.
 	forgiving, forgives bool
-	// path has the first keys that lead to the value.
+	// path lists the first keys that lead to the value.
 	path [3]string
 }
 
@@ -149,7 +149,7 @@ func (g *guard) checkTag(n *yaml.Node) {
 	}
 }
 
-// kindOfTag has the tags that a value can have, and the kind of its node.
+// kindOfTag lists the tags that a value can have, and the kind of its node.
 var kindOfTag = map[string]yaml.Kind{
 	manifest.TagMap: yaml.MappingNode, manifest.TagSeq: yaml.SequenceNode,
 	manifest.TagStr: yaml.ScalarNode, manifest.TagInt: yaml.ScalarNode, manifest.TagFloat: yaml.ScalarNode,

@@ -24,7 +24,7 @@ type loader struct {
 	archive *csar.Archive
 	// archiveName is the name of the source in messages, if the source is an archive.
 	archiveName string
-	// loaded has a file from the moment before it is parsed, so a loop of imports ends.
+	// loaded contains a file from the moment before it is parsed, so a loop of imports ends.
 	loaded   map[string]*file // by location
 	files    []*file          // in the order they were read
 	imported int              // bytes

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// model has the inputs and node templates of the entry template. They are read first, and then checked, because they
-// refer to each other. checkTopology resolves the references between the nodes. After it, the nodes are not changed,
-// except for the values of inputs, which the evaluator caches in them.
+// model contains the inputs and node templates of the entry template. They are read first, and then checked, because
+// they refer to each other. checkTopology resolves the references between the nodes. After it, the nodes are not
+// changed, except for the values of inputs, which the evaluator caches in them.
 type model struct {
 	*library
 
 	inputs map[string]*input
-	// inputNames and order have the inputs and node templates in the order of the template.
+	// inputNames and order list the inputs and node templates in the order of the template.
 	inputNames []string
 	templates  map[string]*template
 	order      []*template
@@ -58,7 +58,7 @@ type template struct {
 	requirements []requirement
 }
 
-// requirement refers to another node template; to is nil if that is not in the template. at has the key of the
+// requirement refers to another node template; to is nil if that is not in the template. at is the key of the
 // requirement. Its value is the name of the node or a map, in which capability can be set.
 type requirement struct {
 	name string

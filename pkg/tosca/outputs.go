@@ -5,7 +5,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // outputs evaluates the outputs, in the order of the template. Outputs that need a running deployment are no mistake.
 // Translate calls it last, and mistakes in outputs become warnings, because no manifest needs them. An output without a
 // value, or with a function such as get_attribute that needs a deployment, is Unavailable. Validate discards the
-// result, but has the warnings.
+// result, but contains the warnings.
 func (e *evaluator) outputs() []Output {
 	p := e.entry.topology().get("outputs")
 	if !e.faults.wantMap(p) {

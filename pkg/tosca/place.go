@@ -57,7 +57,7 @@ func (f *file) position(line, column int) fileNode {
 	return fileNode{file: f, at: &yaml.Node{Line: line, Column: column}}
 }
 
-// exists reports whether the template has the value. A null exists.
+// exists reports whether the template contains the value. A null exists.
 func (p fileNode) exists() bool { return p.node != nil }
 func (p fileNode) isMap() bool  { return p.node != nil && p.node.Kind == yaml.MappingNode }
 func (p fileNode) isList() bool { return p.node != nil && p.node.Kind == yaml.SequenceNode }
@@ -148,7 +148,7 @@ func (p fileNode) entries() []fileNode {
 	return p.collect(make([]fileNode, 0, len(p.node.Content)/2), p.node, nil)
 }
 
-// collect appends the values of a map and of the maps that are merged into it. seen has the keys so far; it is nil
+// collect appends the values of a map and of the maps that are merged into it. seen lists the keys so far; it is nil
 // while there are no merges.
 func (p fileNode) collect(entries []fileNode, mapping *yaml.Node, seen map[string]bool) []fileNode {
 	sources := manifest.MergeSources(mapping)

@@ -24,8 +24,8 @@ type session struct {
 	// name is the name of the source, for errors without a position.
 	name string
 
-	// faults has the errors of the current stage. faults is replaced during collect, so that the caller of a check can
-	// decide whether its errors count.
+	// faults lists the errors of the current stage. faults is replaced during collect, so that the caller of a check
+	// can decide whether its errors count.
 	faults faults
 	// warnings can be unsorted and repeated: see sortedWarnings.
 	warnings []Warning
@@ -36,7 +36,7 @@ type session struct {
 	steps    int
 	compared int // names, for suggestions
 	weight   int // of all patterns
-	// regexps has the compiled patterns, by their text.
+	// regexps contains the compiled patterns, by their text.
 	regexps map[string]pattern
 }
 

@@ -9,8 +9,8 @@ import (
 // files that options.Resolver returns.
 //
 // The error joins one *Error for each error of one stage (reading files, checking definitions, evaluating), sorted by
-// position. The Result then has only warnings. If ctx ends, the error is its cause. It never panics: a bug becomes an
-// error with the code Internal. It can be called concurrently. A call allocates up to 100 MiB, so callers limit how
+// position. The Result then contains only warnings. If ctx ends, the error is its cause. It never panics: a bug becomes
+// an error with the code Internal. It can be called concurrently. A call allocates up to 100 MiB, so callers limit how
 // many run at the same time.
 func Translate(ctx context.Context, source Source, inputs map[string]Input, options Options) (Result, error) {
 	return translate(ctx, source, inputs, options, false)

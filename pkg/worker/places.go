@@ -63,7 +63,8 @@ type places[K comparable] struct {
 	groups map[string]*group[K]
 }
 
-// group has the keys of a group that run for a long time, and those that wait for them. It is removed when it has none.
+// group lists the keys of a group that run for a long time, and those that wait for them. It is removed when it has
+// none.
 type group[K comparable] struct {
 	// running is the number of its keys that are handled, and long the number of those that gave their places away.
 	running, long int

@@ -16,9 +16,9 @@ import (
 
 var autoscalerResource = autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers")
 
-// autoscalers has the targets of HorizontalPodAutoscalers. The lock of the Profiles guards it.
+// autoscalers contains the targets of HorizontalPodAutoscalers. The lock of the Profiles guards it.
 type autoscalers struct {
-	// store has the HorizontalPodAutoscalers of the selected namespaces.
+	// store contains the HorizontalPodAutoscalers of the selected namespaces.
 	store *cluster.ApplicationStore
 	// stop ends the watch.
 	stop context.CancelFunc
@@ -27,7 +27,7 @@ type autoscalers struct {
 	listed  bool
 	refused bool
 	refusals
-	// named has the names of the autoscalers that target each object. No inner map is empty.
+	// named contains the names of the autoscalers that target each object. No inner map is empty.
 	named map[manifest.ID]map[string]struct{}
 }
 

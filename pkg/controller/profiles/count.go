@@ -22,17 +22,17 @@ type objectCounts struct {
 	partial bool
 	// applications and slices are the stores of the controller, set by Count.
 	applications, slices *cluster.ApplicationStore
-	// of has the last count of each Application, so that only changed Applications are decoded. It belongs to the
+	// of stores the last count of each Application, so that only changed Applications are decoded. It belongs to the
 	// worker. The lock of the Profiles guards the fields below it.
 	of map[types.UID]versionCount
-	// sum has the number of objects by profile. It is nil before the first count, and while partial is true.
+	// sum is the number of objects by profile. It is nil before the first count, and while partial is true.
 	sum map[string]int32
 	// next is the earliest time of the next count.
 	next time.Time
 }
 
-// versionCount has the objects of one version of an Application, by profile. version is the resourceVersion, or empty
-// if the count is incomplete and must be repeated.
+// versionCount counts the objects of one version of an Application, by profile. version is the resourceVersion, or
+// empty if the count is incomplete and must be repeated.
 type versionCount struct {
 	version string
 	objects map[string]int32

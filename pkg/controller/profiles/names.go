@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// nameCheck has the times of the checks whether the API server knows the names in profiles. While it knows all of
+// nameCheck records the times of the checks whether the API server knows the names in profiles. While it knows all of
 // them, only a change of a profile or of a definition starts a check. The lock of the Profiles guards it.
 type nameCheck struct {
 	// retry is the time until the next check while a name is unknown. It doubles with each check, up to maxRetry, and

@@ -43,17 +43,17 @@ type Profiles struct {
 	now    func() time.Time
 	// wake queues Applications. It is called with the lock.
 	wake func(applications []types.UID)
-	// queue has names of profiles, and the keys below. It has one worker.
+	// queue contains names of profiles, and the keys below. It has one worker.
 	queue workqueue.TypedRateLimitingInterface[string]
 
 	// mu guards the fields below, except counts.of. No request is sent with it.
 	mu sync.Mutex
-	// selection has the selected namespaces, in which autoscalers are watched.
+	// selection lists the selected namespaces, in which autoscalers are watched.
 	selection cluster.Selection
 	// lookups is how often to check again whether the kind is served, because that can take a moment after
 	// its definition has changed.
 	lookups int
-	// store has the profiles, and stop ends its watch. Both are nil while there is no watch.
+	// store contains the profiles, and stop ends its watch. Both are nil while there is no watch.
 	store *cluster.ApplicationStore
 	stop  context.CancelFunc
 	// settled is true once the profiles are known, or it is certain that none can be known: the kind is not served,
@@ -67,19 +67,19 @@ type Profiles struct {
 	ctx         context.Context //nolint:containedctx // the life of the watches, not of a call
 }
 
-// registry has the profiles, and the Applications that they concern.
+// registry contains the profiles, and the Applications that they concern.
 type registry struct {
-	// known has the profiles by name, also the invalid ones.
+	// known contains the profiles by name, also the invalid ones.
 	known map[string]parsedProfile
-	// wanted has the kinds and objects of each Application, as of its last reconcile.
+	// wanted lists the kinds and objects of each Application, as of its last reconcile.
 	wanted map[types.UID]interest
 	names  nameCheck
 	// counts are the objects with fields that profiles decide about, names the checks of names.
 	counts objectCounts
 }
 
-// interest has the kinds of an Application's objects. If autoscalers were watched during its last
-// reconcile, interest also has the objects, so that a change of an autoscaler queues the affected
+// interest lists the kinds of an Application's objects. If autoscalers were watched during its last
+// reconcile, interest also lists the objects, so that a change of an autoscaler queues the affected
 // Applications.
 type interest struct {
 	kinds   []schema.GroupKind

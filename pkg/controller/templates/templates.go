@@ -51,7 +51,7 @@ type Templates struct {
 	client *cluster.Client
 	mapper *cluster.Mapper
 	now    func() time.Time
-	// kinds has one entry per template. The slice does not change.
+	// kinds contains one entry per template. The slice does not change.
 	kinds []*kind
 	// queue has custom resources, and checks whether kinds are served.
 	queue workqueue.TypedRateLimitingInterface[key]
@@ -65,7 +65,7 @@ type kind struct {
 
 	// mu guards the fields below.
 	mu sync.Mutex
-	// store has the custom resources; nil while there is no watch.
+	// store contains the custom resources; nil while there is no watch.
 	store *cluster.ApplicationStore
 	// stop ends the watch; nil while there is none.
 	stop context.CancelFunc

@@ -23,7 +23,7 @@ const (
 
 // Detect returns the format of data by its first bytes. The name of the file has no effect: a signed URL need not
 // contain one. A zip begins with an entry, or with the end record if it is empty. A tar has its mark at byte 257; old
-// tars without it are not recognized. A gzip counts as an archive before it is known to have a tar in it.
+// tars without it are not recognized. A gzip counts as an archive before it is known to contain a tar in it.
 func Detect(data []byte) Kind {
 	const ustarAt = 257
 	switch {
@@ -61,7 +61,7 @@ func formOf(data []byte) string {
 type Archive struct {
 	// Entry is the path of the entry template.
 	Entry string
-	// HasMeta is true if the archive has a TOSCA.meta.
+	// HasMeta is true if the archive contains a TOSCA.meta.
 	HasMeta bool
 	// Version is the CSAR-Version in TOSCA.meta, or "".
 	Version string
@@ -69,7 +69,7 @@ type Archive struct {
 	// requires and this package does not need.
 	Warnings []string
 
-	// files has the files of the archive by their cleaned paths.
+	// files contains the files of the archive by their cleaned paths.
 	files map[string]content
 }
 
@@ -114,7 +114,7 @@ func open(ctx context.Context, data []byte, limits Limits) (map[string]content, 
 	}
 }
 
-// Has reports whether the archive has a file of that path.
+// Has reports whether the archive contains a file of that path.
 func (a *Archive) Has(name string) bool {
 	_, there := a.files[name]
 	return there

@@ -21,7 +21,7 @@ type names struct {
 	limits Limits
 	// count is the number of entries so far.
 	count int
-	// folded has the entries by their names in lower case, because some file systems ignore case.
+	// folded contains the entries by their names in lower case, because some file systems ignore case.
 	folded map[string]namedEntry
 }
 
