@@ -80,8 +80,8 @@ func (a *applicationClient) wrote(raw []byte) error {
 	return nil
 }
 
-// home implements reconcile.ApplicationClient.
-type home struct {
+// reconcilerClient implements reconcile.ApplicationClient.
+type reconcilerClient struct {
 	*applicationClient
 	*conclusions
 
@@ -92,12 +92,12 @@ type home struct {
 }
 
 // Again queues the Application as if one of its objects had changed.
-func (h home) Again(app *v1alpha1.Application) { h.registry.ObjectChanged(app.UID) }
+func (h reconcilerClient) Again(app *v1alpha1.Application) { h.registry.ObjectChanged(app.UID) }
 
 // Forget drops the state of an Application without Holdfast's finalizer, because later events of its objects
 // do not matter. If no other finalizer remains, it also removes the Application from the store, before the
 // watch does.
-func (h home) Forget(app *v1alpha1.Application) error {
+func (h reconcilerClient) Forget(app *v1alpha1.Application) error {
 	h.forget(app.UID)
 	if len(app.Finalizers) == 0 {
 		h.store.Deleted(store.Key(app), app.UID)
@@ -105,10 +105,12 @@ func (h home) Forget(app *v1alpha1.Application) error {
 	return nil
 }
 
-func (h home) Announce(app *v1alpha1.Application, event *plan.Event) { h.events.announce(app, event) }
+func (h reconcilerClient) Announce(app *v1alpha1.Application, event *plan.Event) {
+	h.events.announce(app, event)
+}
 
 // Report implements reconcile.ApplicationClient: see registry.mayReport.
-func (h home) Report(app *v1alpha1.Application) (done func()) {
+func (h reconcilerClient) Report(app *v1alpha1.Application) (done func()) {
 	return h.registry.mayReport(store.Key(app))
 }
 

@@ -52,7 +52,7 @@ func New(client *cluster.Client, options Options) *Controller {
 	c.target.profiles.Count(store, c.slices.store)
 	c.events = &eventSender{notes: newNotes(options.Now)}
 	c.objectEvents = newObjectEvents(client.WriterFor, options.Now, c.events.reportRefused)
-	c.templates = templates.New(templateHome{c.applications, c.target, c.registry, c.events}, client, mapper, options.Now, options.Templates, options.Selection)
+	c.templates = templates.New(templateClient{c.applications, c.target, c.registry, c.events}, client, mapper, options.Now, options.Templates, options.Selection)
 	c.events.templated = c.templates.Make
 	c.reconciler = c.newReconciler()
 	options.Metrics.registry.MustRegister(state{c.registry, c.target.watches, []*cluster.ApplicationStore{store, c.slices.store}, options.Now})
@@ -66,8 +66,8 @@ func (c *Controller) newReconciler() *reconcile.Reconciler {
 	sources := &sourceRenewer{c.registry, options.Fetcher, options.Hooks, size, options.SourceInterval, options.Now}
 	reports := &conclusions{c.registry, options.Metrics, options.Notify, c.sharers, c.objectEvents, c.target.accountOf}
 	r := &reconcile.Reconciler{
-		Room: reconcile.Room{Size: size, Enter: newRooms(size).enter},
-		Home: home{c.applications, reports, c.registry, c.events, c.forget}, Slices: c.slices, Target: c.target.targetOf, Source: sources.source,
+		Room:         reconcile.Room{Size: size, Enter: newRooms(size).enter},
+		Applications: reconcilerClient{c.applications, reports, c.registry, c.events, c.forget}, Slices: c.slices, Target: c.target.targetOf, Source: sources.source,
 		Hooks: options.Hooks, Callback: options.Callback, Rules: options.Rules, Now: options.Now, Older: c.sharers.older,
 	}
 	r.BeforeDeletes = (&shutdown{c.calls, r, c.registry, c.events, options.Now}).advance

@@ -20,22 +20,22 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// templateHome implements templates.Controller. The workers of templates call it.
-type templateHome struct {
+// templateClient implements templates.Controller. The workers of templates call it.
+type templateClient struct {
 	applications *applicationClient
 	target       *targetCluster
 	registry     *registry
 	events       *eventSender
 }
 
-func (h templateHome) Application(key types.NamespacedName) (*v1alpha1.Application, error) {
+func (h templateClient) Application(key types.NamespacedName) (*v1alpha1.Application, error) {
 	return h.applications.application(key)
 }
 
 // Live returns the live objects of an Application from the stores of its watches. It omits kinds that are not served
 // or not watchable, because no object of them is held. It starts no watch: ready is false until the Application was
 // reconciled, and while it cannot be determined whether a kind is served.
-func (h templateHome) Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool) {
+func (h templateClient) Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool) {
 	live = template.Live{}
 	view := h.target.viewOf(app)
 	for _, gvk := range reconcile.KindsOf(app) {
@@ -59,7 +59,7 @@ func (h templateHome) Live(ctx context.Context, app *v1alpha1.Application) (live
 
 // Kept reads the objects of manifests with the rights of the Application's ServiceAccount. It omits objects that do
 // not exist, and objects that the ServiceAccount must not read: the Application reports the missing permission.
-func (h templateHome) Kept(ctx context.Context, app *v1alpha1.Application, manifests []map[string]any) (template.Live, error) {
+func (h templateClient) Kept(ctx context.Context, app *v1alpha1.Application, manifests []map[string]any) (template.Live, error) {
 	writer, err := h.target.client.WriterFor(app.Namespace, h.target.accountOf(app))
 	if err != nil {
 		return nil, nil //nolint:nilerr // the Application reports that the name is invalid
@@ -87,7 +87,7 @@ func (h templateHome) Kept(ctx context.Context, app *v1alpha1.Application, manif
 
 // Wrote adds the Application to the store and queues it, because its watch event will start no reconcile. It does not
 // queue an Application that is not selected, because its reconcile would queue the custom resource again, without end.
-func (h templateHome) Wrote(app *v1alpha1.Application) error {
+func (h templateClient) Wrote(app *v1alpha1.Application) error {
 	if len(app.Unknown) == 0 { // encoded again, it would lack what this version does not know
 		raw, err := json.Marshal(app)
 		if err != nil {
@@ -103,6 +103,6 @@ func (h templateHome) Wrote(app *v1alpha1.Application) error {
 	return nil
 }
 
-func (h templateHome) Announce(object map[string]any, event *plan.Event) {
+func (h templateClient) Announce(object map[string]any, event *plan.Event) {
 	h.events.send(&unstructured.Unstructured{Object: object}, event)
 }

@@ -22,7 +22,7 @@ func TestLiveObjectsOfKindsThatCannotBeResolved(t *testing.T) {
 		app, err := cluster.DecodeApplication([]byte(`{"metadata": {"namespace": "default", "name": "a", "uid": "a"},
 			"spec": {"manifest": [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}]}}`))
 		require.NoError(t, err)
-		live, known := templateHome{target: New(client, Options{}).target}.Live(t.Context(), app)
+		live, known := templateClient{target: New(client, Options{}).target}.Live(t.Context(), app)
 		assert.Equal(t, ready, known, code)
 		assert.Equal(t, ready, live != nil, code)
 	}
@@ -37,7 +37,7 @@ func TestAnUnselectedApplicationIsNotQueued(t *testing.T) {
 	require.NoError(t, err)
 	c := New(client, Options{Selection: selection})
 	c.applications.store.Run(t.Context())
-	home := templateHome{applications: c.applications, registry: c.registry}
+	home := templateClient{applications: c.applications, registry: c.registry}
 	for i, labels := range []string{`{"legacy": "yes"}`, `{}`} {
 		app, err := cluster.DecodeApplication([]byte(`{"metadata": {"namespace": "default", "name": "a", "uid": "a", "resourceVersion": "7", "labels": ` + labels + `}}`))
 		require.NoError(t, err)

@@ -24,7 +24,7 @@ import (
 // between stages needs no lock. Source: docs/semantics.md, "Who writes", "Order".
 func (r *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *executor {
 	outcomes := &outcomeRecorder{target: target, s: s, plan: p, now: r.Now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.RejectedLeaf{}}
-	a := &executor{sender: &sender{outcomeRecorder: outcomes, reconciler: r, doors: map[string]*namespaceGate{}}}
+	a := &executor{sender: &sender{outcomeRecorder: outcomes, reconciler: r, gates: map[string]*namespaceGate{}}}
 	// A release of an object is an update, and need not wait for the other changes.
 	isDelete := func(change plan.Change) bool { return change.Prune && change.Action != plan.Update }
 	for _, stage := range stages(slices.DeleteFunc(slices.Clone(p.Changes), isDelete)) {

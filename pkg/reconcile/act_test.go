@@ -109,7 +109,7 @@ func (d *desk) take(t *testing.T, news ...reconcile.News) []string {
 	}
 	d.written = nil
 	reconciler := reconcile.Reconciler{
-		Home: d, Target: func(*v1alpha1.Application) (reconcile.Target, error) { return d, nil }, Hooks: hooks.New(), Rules: plan.DefaultContestPolicy,
+		Applications: d, Target: func(*v1alpha1.Application) (reconcile.Target, error) { return d, nil }, Hooks: hooks.New(), Rules: plan.DefaultContestPolicy,
 		Now: func() time.Time { return d.now }, Sleep: func(context.Context, time.Duration) error { return nil }, InFlight: 1,
 	}
 	d.log.Reset()

@@ -37,9 +37,9 @@ type sender struct {
 	// searched records the progress of the search for each object whose patch was rejected. mu guards the map. Only the
 	// goroutine of a change uses the progress of its object.
 	searched map[manifest.ID]*progress
-	// doors contains the gates of the namespaces in which objects are created. mu guards the map, and each gate has its
+	// gates contains the gates of the namespaces in which objects are created. mu guards the map, and each gate has its
 	// own lock.
-	doors map[string]*namespaceGate
+	gates map[string]*namespaceGate
 }
 
 // outcomeRecorder records the outcomes of changes, also in the State and in the store. mu is held for no longer than

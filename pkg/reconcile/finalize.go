@@ -59,16 +59,16 @@ func (r *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m 
 	}
 	finalizers := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer })
 	// The write fails if another client has changed the Application in the meantime.
-	written, err := r.home().WriteMetadata(ctx, app, finalizers, nil)
+	written, err := r.applications().WriteMetadata(ctx, app, finalizers, nil)
 	if err != nil {
 		return Again(err)
 	}
 	// No status is left to write.
-	r.home().Announce(app, p.Summarize(a.result, r.Now()).Event)
+	r.applications().Announce(app, p.Summarize(a.result, r.Now()).Event)
 	if err := r.Hooks.ApplicationPostDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
 		klog.FromContext(ctx).Error(err, "A hook has failed after the deletion") // no status is left to report it
 	}
-	return 0, r.home().Forget(written)
+	return 0, r.applications().Forget(written)
 }
 
 // forbidden reports whether a change has failed, or cannot be attempted, because rights are missing.

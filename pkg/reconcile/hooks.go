@@ -30,7 +30,7 @@ func (a *sender) preCreate(at cluster.Location, manifest map[string]any) (map[st
 // Otherwise, a quick workload could call back in vain while the rest of its Application is not finished. It is called
 // between two stages, and writes only if a digest is new.
 func (a *executor) recordTokens(ctx context.Context) error {
-	app := a.reconciler.home().Latest(a.s.Input.Application)
+	app := a.reconciler.applications().Latest(a.s.Input.Application)
 	if len(hooks.Purposes(app)) == 0 {
 		return nil
 	}

@@ -115,7 +115,7 @@ func (c *cluster) confirm() {
 // reconciler returns the Reconciler under test.
 func (c *cluster) reconciler() *reconcile.Reconciler {
 	return &reconcile.Reconciler{
-		Home: home{c}, Slices: slicesHome{c}, MaxBytes: c.maxBytes, Target: func(*v1alpha1.Application) (reconcile.Target, error) { return target{c}, nil },
+		Applications: home{c}, Slices: slicesHome{c}, MaxBytes: c.maxBytes, Target: func(*v1alpha1.Application) (reconcile.Target, error) { return target{c}, nil },
 		Hooks: hooks.New(), Rules: plan.DefaultContestPolicy, InFlight: 1,
 		Now:   func() time.Time { return c.now },
 		Sleep: func(context.Context, time.Duration) error { return nil },

@@ -69,10 +69,10 @@ func (d *namespaceGate) record(namespace string, err error) {
 func (a *sender) namespaceGate(namespace string) *namespaceGate {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	d := a.doors[namespace]
+	d := a.gates[namespace]
 	if d == nil {
 		d = &namespaceGate{open: a.knowsNamespace(namespace)}
-		a.doors[namespace] = d
+		a.gates[namespace] = d
 	}
 	return d
 }

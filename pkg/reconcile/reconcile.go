@@ -162,7 +162,7 @@ func (r *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p 
 	target.AwaitNamespaces(m.awaited(app.Namespace, p))
 	// recordTokens has written the status, so the older version would cause a conflict.
 	if a.tokensRecorded {
-		app = r.home().Latest(app)
+		app = r.applications().Latest(app)
 	}
 	// The outcomes of act depend on the recorded writes, so they are dropped only now.
 	s.markProcessed(target)
@@ -201,7 +201,7 @@ func (r *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *
 	if len(marks) == 0 && len(finalizers) == len(app.Finalizers) {
 		return app, nil
 	}
-	return r.home().WriteMetadata(ctx, app, finalizers, marks)
+	return r.applications().WriteMetadata(ctx, app, finalizers, marks)
 }
 
 // Ahead returns the annotations that an Application can be created with, in addition to the finalizer. Then nothing
@@ -250,9 +250,9 @@ func (r *Reconciler) recordPostponed(ctx context.Context, app *v1alpha1.Applicat
 	if err := r.WriteStatus(ctx, app, *status); err != nil {
 		return nil, err
 	}
-	r.home().Announce(app, m.postponed.event)
+	r.applications().Announce(app, m.postponed.event)
 	m.postponed = nil
-	return r.home().Latest(app), nil
+	return r.applications().Latest(app), nil
 }
 
 // recordAhead records the fields that are about to be written, if they would be unknown after a crash. These are
@@ -266,7 +266,7 @@ func (r *Reconciler) recordAhead(ctx context.Context, app *v1alpha1.Application,
 	if err := r.WriteStatus(ctx, app, *status); err != nil {
 		return nil, err
 	}
-	return r.home().Latest(app), nil
+	return r.applications().Latest(app), nil
 }
 
 // rememberOrphan records, before any other step, that the objects of an Application that is being deleted are
@@ -276,5 +276,5 @@ func (r *Reconciler) rememberOrphan(ctx context.Context, app *v1alpha1.Applicati
 	if _, known := app.Annotations[v1alpha1.AnnotationOrphan]; known || !news.Orphan && !plan.RequestsOrphan(app) || !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
 		return app, nil
 	}
-	return r.home().WriteMetadata(ctx, app, app.Finalizers, map[string]string{v1alpha1.AnnotationOrphan: "true"})
+	return r.applications().WriteMetadata(ctx, app, app.Finalizers, map[string]string{v1alpha1.AnnotationOrphan: "true"})
 }

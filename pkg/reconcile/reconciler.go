@@ -18,8 +18,9 @@ import (
 // Reconciler reconciles Applications. Its fields must not change after the first call of Reconcile. Its functions may
 // be called by several goroutines for different Applications, so all functions in its fields must be safe for that.
 type Reconciler struct {
-	// Home stores the Applications. Most code uses home() instead, which joins and splits slices.
-	Home ApplicationClient
+	// Applications accesses the API server that stores the Applications. Most code uses applications() instead, which
+	// joins and splits slices.
+	Applications ApplicationClient
 	// Slices stores the parts that are too large for an Application; nil: nothing is stored in slices.
 	Slices Slices
 	// MaxBytes is the size of an Application above which its record is stored in slices; 0: the maximum that

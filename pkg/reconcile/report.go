@@ -31,7 +31,7 @@ func (r *Reconciler) reportResult(ctx context.Context, app *v1alpha1.Application
 	// The state advances even if the write of the status fails, because the requests have been sent.
 	m.plan = result.Memory
 	logHistory(ctx, result.NewHistory)
-	r.home().Concluded(app, p, outcomes, result)
+	r.applications().Concluded(app, p, outcomes, result)
 	after := MinWait(result.RetryAfter, m.nextProbe(now))
 	if result.Again {
 		after = time.Millisecond
@@ -66,7 +66,7 @@ func (r *Reconciler) reportResult(ctx context.Context, app *v1alpha1.Application
 	written()
 	event := m.postponed.event
 	m.postponed = nil
-	r.home().Announce(app, event)
+	r.applications().Announce(app, event)
 	return after, nil
 }
 
@@ -118,7 +118,7 @@ func (r *Reconciler) reportIn(app *v1alpha1.Application, report *pendingReport, 
 	if wait := report.since.Add(delay).Sub(now); wait > 0 {
 		return wait, nil
 	}
-	if done = r.home().Report(app); done == nil {
+	if done = r.applications().Report(app); done == nil {
 		return progressDelay, nil // the Application is requeued before that
 	}
 	return 0, done

@@ -11,17 +11,17 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// home returns the client for complete Applications, which joins and splits slices.
-func (r *Reconciler) home() ApplicationClient {
+// applications returns the client for complete Applications, which joins and splits slices.
+func (r *Reconciler) applications() ApplicationClient {
 	if r.Slices == nil {
-		return r.Home
+		return r.Applications
 	}
-	return wholeHome{r.Home, sliceStore{r.Slices}, cmp.Or(r.MaxBytes, v1alpha1.MaxApplicationBytes)}
+	return sliceClient{r.Applications, sliceStore{r.Slices}, cmp.Or(r.MaxBytes, v1alpha1.MaxApplicationBytes)}
 }
 
-// wholeHome is a client for complete Applications. It stores the parts that are too large for an Application in
+// sliceClient is a client for complete Applications. It stores the parts that are too large for an Application in
 // slices. The other methods of ApplicationClient need no slices and are embedded.
-type wholeHome struct {
+type sliceClient struct {
 	ApplicationClient
 
 	slices sliceStore
@@ -31,7 +31,7 @@ type wholeHome struct {
 
 // Latest returns the latest version, joined with its slices. It returns the given Application if that version cannot
 // be joined.
-func (h wholeHome) Latest(app *v1alpha1.Application) *v1alpha1.Application {
+func (h sliceClient) Latest(app *v1alpha1.Application) *v1alpha1.Application {
 	whole, err := h.slices.join(context.Background(), h.ApplicationClient.Latest(app)) //nolint:forbidigo // what it names we wrote, or have read
 	if err != nil {
 		return app
@@ -41,7 +41,7 @@ func (h wholeHome) Latest(app *v1alpha1.Application) *v1alpha1.Application {
 
 // Read returns the version in the API server, joined with its slices. The error is a *plan.Problem if a slice is
 // missing.
-func (h wholeHome) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+func (h sliceClient) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
 	read, err := h.ApplicationClient.Read(ctx, app)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (h wholeHome) Read(ctx context.Context, app *v1alpha1.Application) (*v1alph
 
 // WriteMetadata returns the written version with the joined parts of app, because the response of the API server
 // names only the slices.
-func (h wholeHome) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
+func (h sliceClient) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
 	written, err := h.ApplicationClient.WriteMetadata(ctx, app, finalizers, annotations)
 	if err == nil { // the rest is unchanged in that version
 		written.Spec, written.Status, written.RecordedIn = app.Spec, app.Status, app.RecordedIn
@@ -63,7 +63,7 @@ func (h wholeHome) WriteMetadata(ctx context.Context, app *v1alpha1.Application,
 // a status never names a missing slice, and a crash leaves only a slice that is not named. A slice has the name of
 // its content, so an unchanged slice is not written again. A status that could not be joined still names slices, and
 // is written unchanged.
-func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
+func (h sliceClient) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
 	if len(status.RecordSlices) > 0 {
 		return h.ApplicationClient.WriteStatus(ctx, app, status)
 	}
@@ -88,7 +88,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 }
 
 // Forget also deletes the slices of an Application when it is gone.
-func (h wholeHome) Forget(app *v1alpha1.Application) error {
+func (h sliceClient) Forget(app *v1alpha1.Application) error {
 	named := slice.Names(h.ApplicationClient.Latest(app))
 	if err := h.ApplicationClient.Forget(app); err != nil || len(app.Finalizers) > 0 {
 		return err
@@ -104,21 +104,21 @@ func (r *Reconciler) WriteStatus(ctx context.Context, app *v1alpha1.Application,
 	if statusEqual(app.Status, status) {
 		return nil
 	}
-	err := r.home().WriteStatus(ctx, app, status)
+	err := r.applications().WriteStatus(ctx, app, status)
 	if !apierrors.IsConflict(err) {
 		return err
 	}
-	fresh, readErr := r.home().Read(ctx, app)
+	fresh, readErr := r.applications().Read(ctx, app)
 	if readErr != nil {
 		return readErr
 	}
 	if fresh.UID != app.UID || !statusEqual(app.Status, fresh.Status) {
 		return err
 	}
-	err = r.home().WriteStatus(ctx, fresh, status)
+	err = r.applications().WriteStatus(ctx, fresh, status)
 	// The response adds the other client's write to the store, which then drops the watch event as outdated.
 	// So only this call requeues the Application.
-	r.home().Again(app)
+	r.applications().Again(app)
 	return err
 }
 

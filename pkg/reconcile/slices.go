@@ -105,7 +105,7 @@ func (r *Reconciler) Collect(ctx context.Context, application types.NamespacedNa
 	// formerly lists the slices that the Application has named and that still exist. They need no grace period.
 	var formerly []string
 	identity := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: application.Namespace, Name: application.Name}}
-	named := slice.Names(r.Home.Latest(identity))
+	named := slice.Names(r.Applications.Latest(identity))
 	if m != nil {
 		formerly = slices.DeleteFunc(m.slices, func(name string) bool {
 			return !slices.ContainsFunc(seen, func(s Slice) bool { return s.Name == name })
@@ -125,7 +125,7 @@ func (r *Reconciler) Collect(ctx context.Context, application types.NamespacedNa
 	if len(seen) == 0 {
 		return after, nil
 	}
-	stored, err := r.Home.Read(ctx, identity) // the watch may not show yet that a slice is named
+	stored, err := r.Applications.Read(ctx, identity) // the watch may not show yet that a slice is named
 	if err != nil && !apierrors.IsNotFound(err) {
 		return after, err
 	}

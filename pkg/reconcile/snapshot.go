@@ -372,12 +372,12 @@ func (r *Reconciler) holder(ctx context.Context, name string, read bool) (*v1alp
 	key := &v1alpha1.Application{}
 	key.Namespace, key.Name, _ = strings.Cut(name, "/")
 	if !read {
-		if latest := r.Home.Latest(key); latest.UID != "" {
+		if latest := r.Applications.Latest(key); latest.UID != "" {
 			return latest, nil
 		}
 		return nil, nil
 	}
-	holder, err := r.Home.Read(ctx, key)
+	holder, err := r.Applications.Read(ctx, key)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
