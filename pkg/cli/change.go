@@ -23,7 +23,7 @@ import (
 type change struct {
 	connection connection.Flags
 	wait       connection.WaitFlags
-	write      writeFlags
+	write      connection.WriteFlags
 	streams    Streams
 	// name is the name of the Application; it is in the namespace of the connection.
 	name string
@@ -44,13 +44,13 @@ func changing(c command, streams Streams, o change, until string, run func(o cha
 		if until != "" {
 			o.wait.Add(flags, until)
 		}
-		o.write.add(flags, "the Application")
+		o.write.Add(flags, "the Application")
 	}
 	c.options = func(args []string) (runner, error) {
 		o.name = args[0]
-		err := errors.Join(files.ValidName(o.name), o.write.parse())
+		err := errors.Join(files.ValidName(o.name), o.write.Parse())
 		if until != "" {
-			err = errors.Join(err, o.wait.Check(), o.write.waitable(o.wait))
+			err = errors.Join(err, o.wait.Check(), o.write.Waitable(o.wait))
 		}
 		return run(o), err
 	}
@@ -71,7 +71,7 @@ func (o change) stored(ctx context.Context) (*connection.Cluster, files.Subject,
 // patch changes the Application with a JSON Patch, and prints the result: done is a word such as "suspended". An
 // empty patch changes nothing, but the Application is read and printed.
 func (o change) patch(ctx context.Context, c *connection.Cluster, done string, patch ...delta.Op) error {
-	dryRun := o.write.dryRun
+	dryRun := o.write.DryRun
 	if len(patch) == 0 {
 		patch, dryRun = []delta.Op{}, connection.DryRunClient
 	}
@@ -79,5 +79,5 @@ func (o change) patch(ctx context.Context, c *connection.Cluster, done string, p
 	if err != nil {
 		return err
 	}
-	return o.write.print(o.streams, app, done)
+	return o.write.Print(o.streams, app, done)
 }

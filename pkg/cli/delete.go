@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,14 +84,14 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if err := o.confirm(meant); err != nil {
 		return err
 	}
-	if err := c.Delete(ctx, o.name, app.UID, o.orphan && !plan.Orphans(app.Application), o.write.dryRun); err != nil {
+	if err := c.Delete(ctx, o.name, app.UID, o.orphan && !plan.Orphans(app.Application), o.write.DryRun); err != nil {
 		return err
 	}
 	word := "deleted"
 	if plan.Orphans(meant) {
 		word = "deleted, its resources are kept"
 	}
-	if err := o.write.printApplication(o.streams, meant, word); err != nil || !o.wait.Wait {
+	if err := o.write.PrintApplication(o.streams, meant, word); err != nil || !o.wait.Wait {
 		return err
 	}
 	return o.waitUntilDeleted(ctx, c, app.UID)
@@ -115,14 +113,14 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 		}
 		o.printLines(lines...)
 	}
-	if o.yes || o.write.isDry() {
+	if o.yes || o.write.IsDry() {
 		return nil
 	}
 	what := whatGoes(app, stays)
 	if !terminal.IsPerson(o.streams.In) {
 		return fmt.Errorf("give --yes to delete the Application %s/%s %s", app.Namespace, app.Name, what)
 	}
-	return ask(o.streams, fmt.Sprintf("Delete the Application %s/%s %s?", app.Namespace, app.Name, what), "nothing was deleted")
+	return terminal.Ask(o.streams, fmt.Sprintf("Delete the Application %s/%s %s?", app.Namespace, app.Name, what), "nothing was deleted")
 }
 
 // becomes returns messages about the effect on adopted objects, on shared objects, and on the restored fields
@@ -223,28 +221,6 @@ func restored(text string, r v1alpha1.ResourceStatus) []string {
 		lines = append(lines, "  "+path+": not restored, because its original value was too large to record")
 	}
 	return lines
-}
-
-// ask asks the user a question. Unless the answer is yes, it returns an error that states what was not
-// done.
-//
-//	y, yes, Y, YES          nil
-//	any other line, or EOF  an error with StatusDifferent
-//	an interrupt            an error with StatusInterrupted
-func ask(streams Streams, question, otherwise string) error {
-	fmt.Fprint(streams.Err, question+" [y/N] ")
-	answer, err := bufio.NewReader(streams.In).ReadString('\n')
-	if err != nil && answer == "" {
-		fmt.Fprintln(streams.Err)
-	}
-	if errors.Is(err, context.Canceled) {
-		return terminal.Interrupted(otherwise)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	}
-	return &terminal.Exit{Status: terminal.StatusDifferent, Err: errors.New(otherwise)}
 }
 
 // waitUntilDeleted waits until the Application and its resources are deleted. A new Application with its name has

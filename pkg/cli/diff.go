@@ -173,7 +173,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 		if o.print == nil { // the other warnings are in the value
 			notes = slices.Concat(d.Warnings, notes, d.ProfileNotes())
 		}
-		warn(o.streams.Err, notes)
+		terminal.Warn(o.streams.Err, notes...)
 		if i > 0 {
 			text.WriteByte('\n')
 		}

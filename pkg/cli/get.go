@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"holdfast.dev/holdfast/pkg/cli/connection"
@@ -92,7 +91,7 @@ func (o *getOptions) add(flags *pflag.FlagSet) {
 	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "of all namespaces")
 	flags.BoolVar(&o.noHeaders, "no-headers", false, "omit the column headings")
 	flags.BoolVar(&o.full, "full", false, "with -o yaml or json: unpack status.record")
-	addWatch(flags, &o.watch)
+	connection.AddWatch(flags, &o.watch)
 	terminal.AddShowSecrets(flags, &o.showSecrets)
 }
 
@@ -124,20 +123,8 @@ func (o *getOptions) options(args []string) (_ runner, err error) {
 		o.columns, err = customColumns(spec)
 		return o, err
 	}
-	o.object, err = objectPrinter(o.output, "wide", "custom-columns=SPEC")
+	o.object, err = terminal.ObjectPrinter(o.output, "wide", "custom-columns=SPEC")
 	return o, err
-}
-
-// objectPrinter returns kubectl's printer for -o. more are formats that the command prints itself; they are
-// listed in the error for an unknown format.
-func objectPrinter(output string, more ...string) (printers.ResourcePrinter, error) {
-	flags := genericclioptions.NewPrintFlags("")
-	flags.OutputFormat = &output
-	printer, err := flags.ToPrinter()
-	if genericclioptions.IsNoCompatiblePrinterError(err) {
-		return nil, terminal.NoFormat(output, append(more, "yaml", "json", "name", "jsonpath=PATH", "go-template=TEXT")...)
-	}
-	return printer, err
 }
 
 // run prints the Applications that exist, even if others are missing, and returns the error about the missing ones.
@@ -194,7 +181,7 @@ func (o *getOptions) print(ctx context.Context, c *connection.Cluster, list *uns
 	for i := range list.Items {
 		if (o.object != nil && o.output != "name") || o.columns != nil {
 			if err := c.JoinObject(ctx, &list.Items[i]); err != nil {
-				fmt.Fprintln(o.streams.Err, "warning: "+terminal.Visible(err.Error()))
+				terminal.Warn(o.streams.Err, err.Error())
 			}
 		}
 		if o.full {

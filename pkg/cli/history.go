@@ -79,7 +79,7 @@ func (o *historyOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.filter.By, "by", "", "`NAME`: only changes of this field manager or user")
 	flags.DurationVar(&o.since, "since", 0, "`DURATION`: only changes within this time, for example 30m or 24h")
 	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "all namespaces: which clients change most")
-	addWatch(flags, &o.watch)
+	connection.AddWatch(flags, &o.watch)
 	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json`: print for programs")
 }
 

@@ -67,8 +67,8 @@ type editOptions struct {
 	release   releaseFlags
 	policy    v1alpha1.ReleasePolicy // from release; "" if the values of released fields are not chosen
 	target    connection.Target      // the Application; run sets its name if the first argument is an object
-	write     writeFlags
-	ruleFlags ruleFlags
+	write     connection.WriteFlags
+	ruleFlags files.RuleFlags
 	rule      v1alpha1.HeldField // from ruleFlags
 	// application names the Application of object. Without it, that is the only Application with the object, or else
 	// one with the name of the object.
@@ -120,14 +120,13 @@ var errNoPath = errors.New("no path given: give PATH, for example spec.replicas"
 // completion and validation are shared.
 func (o *editOptions) editing(c command, name string) *cobra.Command {
 	c.flags = func(flags *pflag.FlagSet) {
-		o.ruleFlags.flags = flags
 		o.target.Add(flags)
 		if o.free {
 			o.release.add(flags)
 		} else {
-			o.ruleFlags.add()
+			o.ruleFlags.Add(flags)
 		}
-		o.write.add(flags, "the Application")
+		o.write.Add(flags, "the Application")
 		flags.StringVar(&o.application, "application", "", "`NAME`: Application of the object, with KIND/NAME first")
 	}
 	if !o.free {
@@ -159,7 +158,7 @@ func (o *editOptions) options(args []string) (runner, error) {
 //	hold web deploy/web       no path given
 //	free --wait web cm/x a    --wait needs --restore or --leave
 func (o *editOptions) parse(args []string) (err error) {
-	if err := o.write.parse(); err != nil {
+	if err := o.write.Parse(); err != nil {
 		return err
 	}
 	if o.release.wait.Wait {
@@ -178,7 +177,7 @@ func (o *editOptions) parse(args []string) (err error) {
 		return err
 	}
 	o.resource, o.paths = args[0], args[1:]
-	o.rule, err = o.ruleFlags.held()
+	o.rule, err = o.ruleFlags.Held()
 	return err
 }
 
@@ -193,9 +192,9 @@ func (o *editOptions) parse(args []string) (err error) {
 func (o *editOptions) writable() error {
 	switch {
 	case !o.target.InFiles():
-	case o.write.dryRun == connection.DryRunServer || o.write.printer != nil:
+	case o.write.DryRun == connection.DryRunServer || o.write.Printer != nil:
 		return errors.New("--dry-run=server and -o are for an Application in a cluster: omit them with -f")
-	case !o.write.isDry() && (len(o.target.Files) > 1 || o.target.Files[0] == files.Stdin || strings.Contains(o.target.Files[0], "://")):
+	case !o.write.IsDry() && (len(o.target.Files) > 1 || o.target.Files[0] == files.Stdin || strings.Contains(o.target.Files[0], "://")):
 		return errors.New("only one file can be changed at a time, and no directory or URL: use --dry-run to print the edit")
 	}
 	return nil
@@ -287,7 +286,7 @@ func (o *editOptions) run(ctx context.Context) error {
 func (o *editOptions) finish(ctx context.Context, d files.Decision, c *connection.Cluster, e edit, paths int, ids ...manifest.ID) error {
 	var out, messages bytes.Buffer
 	told := &out
-	if o.write.printer != nil {
+	if o.write.Printer != nil {
 		told = &messages // the output is the Application
 	}
 	for _, note := range e.notes {
@@ -359,9 +358,9 @@ func fieldsEdit(d files.Decision, fields []v1alpha1.ResourceFields, notes []stri
 //	no       client     no   nothing                      the lists as YAML
 func (o *editOptions) writeEdit(ctx context.Context, out *bytes.Buffer, d files.Decision, c *connection.Cluster, e edit) error {
 	switch {
-	case len(e.lists) == 0 && o.write.printer == nil:
+	case len(e.lists) == 0 && o.write.Printer == nil:
 		return nil
-	case o.write.dryRun == connection.DryRunClient && o.write.printer == nil:
+	case o.write.DryRun == connection.DryRunClient && o.write.Printer == nil:
 		text, err := e.text()
 		out.WriteString(text)
 		return err
@@ -377,7 +376,7 @@ func (o *editOptions) writeEdit(ctx context.Context, out *bytes.Buffer, d files.
 	}
 	streams := o.streams
 	streams.Out = out
-	return o.write.print(streams, app, "changed")
+	return o.write.Print(streams, app, "changed")
 }
 
 // send writes the lists, and returns the changed Application. A dry run sends one patch for all lists. Otherwise the
@@ -391,8 +390,8 @@ func (o *editOptions) send(ctx context.Context, d files.Decision, c *connection.
 	switch {
 	case len(e.lists) == 0:
 		return c.Patch(ctx, d.Name, types.JSONPatchType, patch, connection.DryRunClient)
-	case o.write.isDry():
-		return c.Patch(ctx, d.Name, types.JSONPatchType, patch, o.write.dryRun)
+	case o.write.IsDry():
+		return c.Patch(ctx, d.Name, types.JSONPatchType, patch, o.write.DryRun)
 	}
 	for _, list := range e.lists {
 		if app, err = c.Edit(ctx, d.Name, list); err != nil {
@@ -420,7 +419,7 @@ func listEdit[T any](key string, before, after []T) connection.ListEdit {
 	} else {
 		patch = append(patch, delta.Op{Op: "add", Path: path, Value: after})
 	}
-	return connection.ListEdit{Key: key, Before: listOf(before), After: listOf(after), Patch: patch}
+	return connection.ListEdit{Key: key, Before: files.ToList(before), After: files.ToList(after), Patch: patch}
 }
 
 // writeFile edits the text of a file, because the decision has only the decoded document, without comments. The file

@@ -26,13 +26,13 @@ import (
 // parseObject validates the arguments and flags of `hold KIND/NAME PATH...` and `free KIND/NAME PATH...`. With
 // --restore or --leave, PATH can be omitted: all fields of the object are then released.
 func (o *editOptions) parseObject(args []string) (err error) {
-	if err := errors.Join(o.write.parse(), o.object.Named(args[:1])); err != nil {
+	if err := errors.Join(o.write.Parse(), o.object.Named(args[:1])); err != nil {
 		return err
 	}
 	o.target.Now, o.resource, o.paths = o.streams.Now, args[0], args[1:]
 	switch {
 	case o.release.given():
-		if o.policy, err = o.release.parse(); err == nil && o.release.wait.Wait && o.write.isDry() {
+		if o.policy, err = o.release.parse(); err == nil && o.release.wait.Wait && o.write.IsDry() {
 			err = errWaitForFree
 		}
 		if len(o.paths) == 0 {
@@ -47,7 +47,7 @@ func (o *editOptions) parseObject(args []string) (err error) {
 		err = files.ValidName(o.application)
 	}
 	var ruleErr error
-	o.rule, ruleErr = o.ruleFlags.held()
+	o.rule, ruleErr = o.ruleFlags.Held()
 	return errors.Join(err, ruleErr)
 }
 
@@ -170,7 +170,7 @@ func changedLists(lists []connection.ListEdit) map[string]any {
 // absent gets no value, and a field of the API server or of kubectl neither: the copy in kubectl's annotation has
 // the values of a Secret. is reports whether a manifest was changed. The list of the caller is never changed.
 func (o *editOptions) withValues(manifests []runtime.RawExtension, object connection.LiveObject, namespace string) (changed []runtime.RawExtension, is bool, err error) {
-	list := listOf(manifests)
+	list := files.ToList(manifests)
 	at := files.Position(list, object.ID, namespace)
 	if at < 0 {
 		return manifests, false, nil // a template or spec.select has the object
@@ -266,11 +266,11 @@ func (o *editOptions) submit(ctx context.Context, c *connection.Cluster, spec ma
 	if err := s.SetNamespace(c.Namespace, ""); err != nil {
 		return err
 	}
-	submitting := &submitOptions{writeFlags: o.write, connection: o.target.Connection, streams: o.streams}
+	submitting := &submitOptions{WriteFlags: o.write, connection: o.target.Connection, streams: o.streams}
 	if err := submitting.check(ctx, s, c.View(s.Known())); err != nil {
 		return err
 	}
-	if submitting.dryRun != connection.DryRunClient {
+	if submitting.DryRun != connection.DryRunClient {
 		return submitting.send(ctx, c, s)
 	}
 

@@ -56,7 +56,7 @@ type installOptions struct {
 	streams    Streams
 	connection connection.Flags
 	wait       connection.WaitFlags
-	write      writeFlags
+	write      connection.WriteFlags
 	// export is also set by --dry-run=client, which prints the same objects.
 	export bool
 	force  bool
@@ -82,7 +82,7 @@ func (o *installOptions) add(flags *pflag.FlagSet) {
 	for _, kind := range builtin.Kinds() {
 		o.without[kind.Option()] = flags.Bool("without-"+kind.Option(), false, "do not install the CRD of the kind "+kind.Kind)
 	}
-	o.write.add(flags, "the objects")
+	o.write.Add(flags, "the objects")
 	o.wait.Add(flags, "until the controller is ready")
 	// Here -n is not the namespace of the context, so the flag is not listed with those of the connection.
 	namespace := flags.Lookup("namespace")
@@ -91,14 +91,14 @@ func (o *installOptions) add(flags *pflag.FlagSet) {
 
 // options validates the flags. -n is validated here, because --export does not send it to an API server.
 func (o *installOptions) options([]string) (runner, error) {
-	err := errors.Join(o.wait.Check(), o.write.parse())
-	if err = errors.Join(err, o.write.waitable(o.wait)); err != nil {
+	err := errors.Join(o.wait.Check(), o.write.Parse())
+	if err = errors.Join(err, o.write.Waitable(o.wait)); err != nil {
 		return o, err
 	}
 	if o.wait.Wait && o.export {
 		return o, errors.New("--export installs nothing, so --wait has no effect: use one of the two")
 	}
-	o.export = o.export || o.write.dryRun == connection.DryRunClient
+	o.export = o.export || o.write.DryRun == connection.DryRunClient
 	if namespace := *o.connection.Namespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
 		return o, fmt.Errorf("-n %q is not a valid namespace: use lower-case letters, digits and '-'", namespace)
 	}
@@ -124,9 +124,9 @@ func (o *installOptions) run(ctx context.Context) error {
 			}
 		}
 	}
-	if o.export && o.write.printer != nil {
+	if o.export && o.write.Printer != nil {
 		for _, object := range objects {
-			if err := o.write.printer.PrintObj(object, o.streams.Out); err != nil {
+			if err := o.write.Printer.PrintObj(object, o.streams.Out); err != nil {
 				return err
 			}
 		}
@@ -221,14 +221,14 @@ func (o *installOptions) install(ctx context.Context, c *connection.Cluster, obj
 			return err
 		}
 	}
-	if o.write.isDry() {
+	if o.write.IsDry() {
 		return nil
 	}
 	if err := c.AwaitServed(ctx); err != nil {
 		return err
 	}
 	if o.image == "" && strings.HasPrefix(imageOf(objects), "holdfast.dev/") {
-		warn(o.streams.Err, []string{"the image of the controller, " + imageOf(objects) + ", is not in a public registry: set your image with --image, unless the nodes have this one"})
+		terminal.Warn(o.streams.Err, "the image of the controller, "+imageOf(objects)+", is not in a public registry: set your image with --image, unless the nodes have this one")
 	}
 	if o.wait.Wait {
 		if err := o.awaitController(ctx, c); err != nil {
@@ -247,19 +247,19 @@ func (o *installOptions) apply(ctx context.Context, c *connection.Cluster, objec
 	if err != nil {
 		return c.Explained(err, "find", name)
 	}
-	applied, err := connection.ApplyOne(ctx, client, object.GetName(), object.Object, o.write.dryRun, true)
+	applied, err := connection.ApplyOne(ctx, client, object.GetName(), object.Object, o.write.DryRun, true)
 	switch {
-	case apierrors.IsNotFound(err) && o.write.isDry():
+	case apierrors.IsNotFound(err) && o.write.IsDry():
 		fmt.Fprintf(o.streams.Err, "note: %s was not validated: its namespace does not exist yet\n", name)
 		return nil
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%s: you need the rights of an administrator to install: %w", name, err)
 	case err != nil:
 		return c.Explained(err, "patch", name)
-	case o.write.printer != nil:
-		return o.write.printer.PrintObj(applied, o.streams.Out)
+	case o.write.Printer != nil:
+		return o.write.Printer.PrintObj(applied, o.streams.Out)
 	}
-	_, err = fmt.Fprintln(o.streams.Out, name+" applied"+o.write.note())
+	_, err = fmt.Fprintln(o.streams.Out, name+" applied"+o.write.Note())
 	return err
 }
 

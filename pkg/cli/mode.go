@@ -62,11 +62,11 @@ func newModeCommand(name string, streams Streams) *cobra.Command {
 		args: exactly("NAME", "hold|observe"),
 		flags: func(flags *pflag.FlagSet) {
 			flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-			o.write.add(flags, "the Application")
+			o.write.Add(flags, "the Application")
 		},
 		options: func(args []string) (runner, error) {
 			o.name, o.mode = args[0], modes[strings.ToLower(args[1])]
-			if err := errors.Join(files.ValidName(o.name), o.write.parse()); err != nil || o.mode != "" {
+			if err := errors.Join(files.ValidName(o.name), o.write.Parse()); err != nil || o.mode != "" {
 				return o, err
 			}
 			return o, fmt.Errorf("the mode is hold or observe, not %q", args[1])
@@ -125,15 +125,15 @@ func (o *modeOptions) confirm(ctx context.Context, c *connection.Cluster) error 
 	}
 	t := &report.Differences{Decision: d, Output: report.Output{Width: terminal.Width(o.streams.Err)}}
 	if err := files.NotDecided(d); err != nil {
-		warn(o.streams.Err, []string{"cannot show what would change: " + err.Error()})
+		terminal.Warn(o.streams.Err, "cannot show what would change: "+err.Error())
 	} else if err := t.Print(o.streams.Err); err != nil {
 		return err
 	}
-	if o.write.isDry() {
+	if o.write.IsDry() {
 		return nil
 	}
 	if !terminal.IsPerson(o.streams.In) {
 		return fmt.Errorf("give --yes to hold the Application %s/%s", d.Namespace, d.Name)
 	}
-	return ask(o.streams, fmt.Sprintf("Hold the Application %s/%s?", d.Namespace, d.Name), "nothing was changed")
+	return terminal.Ask(o.streams, fmt.Sprintf("Hold the Application %s/%s?", d.Namespace, d.Name), "nothing was changed")
 }

@@ -63,12 +63,12 @@ func (o reconcileOptions) run(ctx context.Context) error {
 	}
 	app, err := c.Patch(ctx, o.name, types.MergePatchType, map[string]any{
 		"metadata": map[string]any{"annotations": annotations},
-	}, o.write.dryRun)
+	}, o.write.DryRun)
 	if err != nil {
 		return err
 	}
-	if !o.wait.Wait || o.write.isDry() {
-		return o.write.print(o.streams, app, "reconcile requested")
+	if !o.wait.Wait || o.write.IsDry() {
+		return o.write.Print(o.streams, app, "reconcile requested")
 	}
 	return o.acknowledged(ctx, c, request)
 }
@@ -99,7 +99,7 @@ func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluste
 		if ready.Status != "True" {
 			state = "not ready: " + ready.Reason
 		}
-		return true, o.write.printApplication(o.streams, app, "reconciled, "+state)
+		return true, o.write.PrintApplication(o.streams, app, "reconciled, "+state)
 	})
 }
 

@@ -54,7 +54,7 @@ func (f releaseFlags) parse() (v1alpha1.ReleasePolicy, error) {
 //	free web deploy/web --restore             all fields of one object
 //	free web deploy/web spec.replicas --leave one field
 func (o *editOptions) parseRelease(args []string) (err error) {
-	if err := o.write.parse(); err != nil {
+	if err := o.write.Parse(); err != nil {
 		return err
 	}
 	if o.policy, err = o.release.parse(); err != nil {
@@ -63,7 +63,7 @@ func (o *editOptions) parseRelease(args []string) (err error) {
 	if args, err = o.target.Parse(o.streams, args); err != nil {
 		return err
 	}
-	if o.release.wait.Wait && (o.write.isDry() || o.target.InFiles()) {
+	if o.release.wait.Wait && (o.write.IsDry() || o.target.InFiles()) {
 		return errors.New("--wait needs a change in a cluster: omit it with -f or --dry-run")
 	}
 	if len(args) > 0 {

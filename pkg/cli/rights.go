@@ -206,11 +206,11 @@ func (r rights) keys(namespace string) []ruleKey {
 func (r rights) policy(namespace string) (rules []any) {
 	for _, key := range r.keys(namespace) {
 		rule := map[string]any{
-			"apiGroups": []any{key.Group}, "resources": []any{key.Resource}, "verbs": listOf(strings.Split(key.verbs, ",")),
+			"apiGroups": []any{key.Group}, "resources": []any{key.Resource}, "verbs": files.ToList(strings.Split(key.verbs, ",")),
 		}
 		if names := r.rules[namespace][key]; len(names) > 0 {
 			slices.Sort(names)
-			rule["resourceNames"] = listOf(slices.Compact(names))
+			rule["resourceNames"] = files.ToList(slices.Compact(names))
 		}
 		rules = append(rules, rule)
 	}

@@ -63,7 +63,7 @@ func (o *schemaSuggestOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	printNotes(o.streams.Err, notes)
+	terminal.Note(o.streams.Err, notes...)
 	if len(objects) == 0 && app == nil {
 		return connection.ErrNothingLive
 	}

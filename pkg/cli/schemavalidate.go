@@ -85,7 +85,7 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 		return misspelt
 	}
 	if misspelt != nil {
-		warn(o.streams.Err, strings.Split(misspelt.Error(), "\n"))
+		terminal.Warn(o.streams.Err, strings.Split(misspelt.Error(), "\n")...)
 	}
 	_, err = fmt.Fprintf(o.streams.Out, "%s for %s: no errors\n", entriesText(len(entries)), terminal.Plural(len(objects), "manifest"))
 	return err

@@ -75,14 +75,14 @@ func (o *statusOptions) add(flags *pflag.FlagSet) {
 	terminal.AddColor(flags, &o.color)
 	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json|html`: print for programs; html is a web page")
 	flags.BoolVar(&o.all, "all", false, "list all resources, the objects that they own, the fields in sync, and the events")
-	addWatch(flags, &o.watch)
+	connection.AddWatch(flags, &o.watch)
 }
 
 // options validates the flags and the name. A page cannot be watched, because a browser would not show a second
 // page. `holdfast ui` has live pages.
 func (o *statusOptions) options(args []string) (_ runner, err error) {
 	if o.watch && (o.target.InFiles() || o.output == "html") {
-		return o, errWatchFiles
+		return o, connection.ErrWatchFiles
 	}
 	if args, err = o.target.Parse(o.streams, args); err != nil {
 		return o, err
@@ -101,7 +101,7 @@ func (o *statusOptions) options(args []string) (_ runner, err error) {
 
 func (o *statusOptions) run(ctx context.Context) error {
 	if o.watch {
-		return shownAgain(ctx, o.target, o.streams, o.printOnce)
+		return o.target.ShowAgain(ctx, o.streams, o.printOnce)
 	}
 	return o.printOnce(ctx)
 }
@@ -118,10 +118,10 @@ func (o *statusOptions) printOnce(ctx context.Context) error {
 	if c != nil {
 		view.Attend(d.Application, o.streams.Now())
 		if view.Events, err = report.Events(ctx, c, d.Application); err != nil {
-			warn(o.streams.Err, []string{err.Error()})
+			terminal.Warn(o.streams.Err, err.Error())
 		}
 		if o.all {
-			warn(o.streams.Err, view.AddOwned(ctx, c, d))
+			terminal.Warn(o.streams.Err, view.AddOwned(ctx, c, d)...)
 		}
 	}
 	view.Next = report.Advise(d, view, o.program)

@@ -86,7 +86,7 @@ type submitOptions struct {
 	source     files.SubmittedSource // from flags
 	live       connection.LiveFlags
 	secrets    bool // --with-secrets: include Secrets among live objects
-	writeFlags
+	connection.WriteFlags
 	force  bool // --force-conflicts
 	strict bool // unknown fields are errors
 	// createNamespace creates the namespace of the Application, if it does not exist.
@@ -120,8 +120,8 @@ func (o *submitOptions) add(flags *pflag.FlagSet) {
 	o.flags.Add(flags)
 	o.live.Add(flags)
 	flags.BoolVar(&o.secrets, "with-secrets", false, "with --from-live: include Secrets with their values")
-	o.writeFlags.add(flags, "the Application")
-	terminal.AddShowSecrets(flags, &o.showSecrets)
+	o.WriteFlags.Add(flags, "the Application")
+	terminal.AddShowSecrets(flags, &o.ShowSecrets)
 	flags.BoolVar(&o.force, "force-conflicts", false, "overwrite fields that another field manager has set")
 	flags.BoolVar(&o.createNamespace, "create-namespace", false, "create the namespace of the Application if it does not exist")
 	flags.BoolVar(&o.strict, "strict", false, "treat unknown fields as errors, not as warnings")
@@ -136,8 +136,8 @@ func (o *submitOptions) options(args []string) (_ runner, err error) {
 	if err = o.checkLive(args); err != nil {
 		return o, err
 	}
-	err = errors.Join(o.wait.Check(), o.parse())
-	return o, errors.Join(err, o.waitable(o.wait))
+	err = errors.Join(o.wait.Check(), o.Parse())
+	return o, errors.Join(err, o.Waitable(o.wait))
 }
 
 // run validates and decides before the first write, so that an invalid file changes nothing.
@@ -156,7 +156,7 @@ func (o *submitOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.dryRun == connection.DryRunClient {
+	if o.DryRun == connection.DryRunClient {
 		return o.printUnsent(ctx, s)
 	}
 	c, err := o.connection.Connect()
@@ -176,7 +176,7 @@ func (o *submitOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.send(ctx, c, s); err != nil || o.dryRun != connection.DryRunServer {
+	if err := o.send(ctx, c, s); err != nil || o.DryRun != connection.DryRunServer {
 		return err
 	}
 	return o.ask(ctx, c, foreseen)
@@ -186,7 +186,7 @@ func (o *submitOptions) run(ctx context.Context) error {
 // The result is nil if nothing was decided. Notes that were true before the submission are left out. With
 // --dry-run=server it always decides, because ask needs the plan.
 func (o *submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *files.Submission) (*files.Decision, error) {
-	if len(s.App.Spec.ObserverSchema)+len(s.App.Spec.Fields) == 0 && o.dryRun != connection.DryRunServer {
+	if len(s.App.Spec.ObserverSchema)+len(s.App.Spec.Fields) == 0 && o.DryRun != connection.DryRunServer {
 		return nil, nil // every field is held
 	}
 	after, before, unreadable, err := c.Preview(ctx, s, o.streams.Now())
@@ -194,17 +194,17 @@ func (o *submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *f
 		return nil, err
 	}
 	if after.Invalid != nil && after.Invalid.Disposition() == v1alpha1.DispositionEdit {
-		warn(o.streams.Err, []string{"the controller will find it invalid: " + after.Invalid.Error()})
+		terminal.Warn(o.streams.Err, "the controller will find it invalid: "+after.Invalid.Error())
 	}
 	if unreadable != nil {
-		warn(o.streams.Err, []string{"cannot compare free fields with the live objects: " + unreadable.Error()})
+		terminal.Warn(o.streams.Err, "cannot compare free fields with the live objects: "+unreadable.Error())
 	}
 	notes := report.NotHeld(*after)
 	if before != nil {
 		same := report.NotHeld(*before)
 		notes = slices.DeleteFunc(notes, func(line string) bool { return slices.Contains(same, line) })
 	}
-	warn(o.streams.Err, notes)
+	terminal.Warn(o.streams.Err, notes...)
 	return after, nil
 }
 
@@ -215,7 +215,7 @@ func (o *submitOptions) ask(ctx context.Context, c *connection.Cluster, foreseen
 		return err
 	}
 	answers := c.DryRun(ctx, foreseen)
-	printNotes(o.streams.Err, answers.Notes)
+	terminal.Note(o.streams.Err, answers.Notes...)
 	fmt.Fprintf(o.streams.Err, "note: the API server would accept %d of %s to write\n", answers.Fine, terminal.Plural(answers.Asked, "object"))
 	return answers.Refused
 }
@@ -237,7 +237,7 @@ func (o *submitOptions) check(ctx context.Context, s *files.Submission, view fil
 		err = s.Misspelt()
 	}
 	if err == nil {
-		warn(o.streams.Err, warnings)
+		terminal.Warn(o.streams.Err, warnings...)
 	}
 	return err
 }
@@ -254,24 +254,24 @@ func (o *submitOptions) printUnsent(ctx context.Context, s *files.Submission) er
 	if err := o.check(ctx, s, files.Offline(s.Known())); err != nil {
 		return err
 	}
-	warn(o.streams.Err, files.MistypedKinds(s.Known()))
+	terminal.Warn(o.streams.Err, files.MistypedKinds(s.Known())...)
 	return o.printAll(s)
 }
 
 // printAll prints what --dry-run=client would send, as YAML without -o. The output can be applied with kubectl: first
 // the namespace, then slices, then the Application. JSONPath applies to the Application only.
 func (o *submitOptions) printAll(s *files.Submission) error {
-	if o.printer == nil {
-		o.output = "yaml"
-		if err := o.parse(); err != nil {
+	if o.Printer == nil {
+		o.Output = "yaml"
+		if err := o.Parse(); err != nil {
 			return err
 		}
 	}
-	if o.createNamespace && !strings.HasPrefix(o.output, "jsonpath") {
+	if o.createNamespace && !strings.HasPrefix(o.Output, "jsonpath") {
 		if s.Namespace == "" {
 			return errors.New("--create-namespace with --dry-run=client needs a namespace: add -n NAMESPACE")
 		}
-		if err := o.printer.PrintObj(connection.Namespace(s.Namespace), o.streams.Out); err != nil {
+		if err := o.Printer.PrintObj(connection.Namespace(s.Namespace), o.streams.Out); err != nil {
 			return err
 		}
 	}
@@ -280,7 +280,7 @@ func (o *submitOptions) printAll(s *files.Submission) error {
 		return err
 	}
 	for _, object := range objects {
-		if err := o.printObject(o.streams, object); err != nil {
+		if err := o.PrintObject(o.streams, object); err != nil {
 			return err
 		}
 	}
@@ -293,13 +293,13 @@ func (o *submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster
 	if !o.createNamespace {
 		return false, nil
 	}
-	created, err = c.CreateNamespace(ctx, namespace, o.dryRun)
+	created, err = c.CreateNamespace(ctx, namespace, o.DryRun)
 	if created {
 		out := o.streams.Out
-		if o.printer != nil {
+		if o.Printer != nil {
 			out = o.streams.Err
 		}
-		fmt.Fprintf(out, "namespace/%s created%s\n", namespace, o.note())
+		fmt.Fprintf(out, "namespace/%s created%s\n", namespace, o.Note())
 	}
 	return created, err
 }
@@ -316,18 +316,18 @@ func (o *submitOptions) send(ctx context.Context, c *connection.Cluster, s *file
 		return err
 	}
 	result := connection.ApplyResult{Stored: s.Object(), Done: "created"}
-	if created && o.dryRun == connection.DryRunServer {
-		warn(o.streams.Err, []string{"the namespace does not exist yet, so the API server cannot validate the Application: it was only checked locally"})
-	} else if result, err = c.Apply(ctx, s, o.dryRun, o.force); err != nil {
+	if created && o.DryRun == connection.DryRunServer {
+		terminal.Warn(o.streams.Err, "the namespace does not exist yet, so the API server cannot validate the Application: it was only checked locally")
+	} else if result, err = c.Apply(ctx, s, o.DryRun, o.force); err != nil {
 		return err
 	}
 	if result.Stored.GetDeletionTimestamp() != nil {
-		warn(o.streams.Err, []string{"the Application " + s.Namespace + "/" + s.Name + " is being deleted, and so is this change: submit it again after the deletion"})
+		terminal.Warn(o.streams.Err, "the Application "+s.Namespace+"/"+s.Name+" is being deleted, and so is this change: submit it again after the deletion")
 	}
-	if err := o.writeFlags.print(o.streams, result.Stored, result.Done); err != nil {
+	if err := o.WriteFlags.Print(o.streams, result.Stored, result.Done); err != nil {
 		return err
 	}
-	if result.Done == "created" && !o.isDry() {
+	if result.Done == "created" && !o.IsDry() {
 		o.nameRights(ctx, c, s)
 	}
 	if !o.wait.Wait {

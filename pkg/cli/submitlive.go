@@ -67,7 +67,7 @@ func (o *submitOptions) runLive(ctx context.Context) error {
 	if err := o.changesNothing(ctx, c, s); err != nil {
 		return err
 	}
-	if o.dryRun == connection.DryRunClient {
+	if o.DryRun == connection.DryRunClient {
 		return o.printAll(s)
 	}
 	return o.send(ctx, c, s)
@@ -93,7 +93,7 @@ func (o *submitOptions) take(ctx context.Context, c *connection.Cluster) (*files
 		}
 		taken.Add(object.Suggest(), c.Namespace)
 	}
-	printNotes(o.streams.Err, notes)
+	terminal.Note(o.streams.Err, notes...)
 	if len(taken.Manifests) == 0 {
 		return nil, connection.ErrNothingLive
 	}

@@ -100,7 +100,7 @@ func (o *toscaValidateOptions) run(ctx context.Context) error {
 		if o.print != nil {
 			continue
 		}
-		warn(o.streams.Err, warningTexts(result.Warnings))
+		terminal.Warn(o.streams.Err, warningTexts(result.Warnings)...)
 		if err == nil {
 			fmt.Fprintln(o.streams.Out, terminal.Visible(file)+": no errors")
 		}

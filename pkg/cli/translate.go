@@ -69,7 +69,7 @@ func (o *translateOptions) options(args []string) (_ runner, err error) {
 // run prints warnings also if the translation fails.
 func (o *translateOptions) run(ctx context.Context) error {
 	result, err := o.template.translate(ctx, o.file, tosca.Translate)
-	warn(o.streams.Err, warningTexts(result.Warnings))
+	terminal.Warn(o.streams.Err, warningTexts(result.Warnings)...)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ type uninstallOptions struct {
 	streams      Streams
 	connection   connection.Flags
 	wait         connection.WaitFlags
-	write        writeFlags
+	write        connection.WriteFlags
 	release, yes bool
 }
 
@@ -65,14 +65,14 @@ func newUninstallCommand(name string, streams Streams) *cobra.Command {
 		long: uninstallLong, example: uninstallExample,
 		statuses: []string{"uninstalled", "there are Applications, or they were not released in time; or not confirmed"},
 		args:     noArguments, flags: o.add, connection: o.connection,
-		options: func([]string) (runner, error) { return o, errors.Join(o.wait.Check(), o.write.parse()) },
+		options: func([]string) (runner, error) { return o, errors.Join(o.wait.Check(), o.write.Parse()) },
 	}.build(name)
 }
 
 func (o *uninstallOptions) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.release, "release", false, "release the Applications first, and keep their objects")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	o.write.add(flags, "the objects that are deleted")
+	o.write.Add(flags, "the objects that are deleted")
 	o.wait.AddTime(flags)
 	namespace := flags.Lookup("namespace")
 	namespace.Usage, namespace.Annotations = "`NAMESPACE`: namespace of the controller; default: detected", nil
@@ -107,7 +107,7 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	if applications, err = o.releasable(ctx, c); err != nil {
 		return err
 	}
-	if !o.write.isDry() {
+	if !o.write.IsDry() {
 		if err := o.releaseAll(ctx, c, applications); err != nil {
 			return err
 		}
@@ -178,12 +178,12 @@ func (o *uninstallOptions) confirm(at string, applications int) error {
 		what += ", and releases " + terminal.Plural(applications, "Application")
 	}
 	switch {
-	case o.yes, o.write.isDry():
+	case o.yes, o.write.IsDry():
 		return nil
 	case !terminal.IsPerson(o.streams.In):
 		return fmt.Errorf("this removes Holdfast from the cluster, and deletes %s: to confirm, add --yes", what)
 	}
-	return ask(o.streams, "This removes Holdfast from the cluster, and deletes "+what+". Continue?", "nothing was uninstalled")
+	return terminal.Ask(o.streams, "This removes Holdfast from the cluster, and deletes "+what+". Continue?", "nothing was uninstalled")
 }
 
 // existing returns the objects of a kind in all namespaces, or nil if the kind is not served.
@@ -296,18 +296,18 @@ func (o *uninstallOptions) removeOne(ctx context.Context, c *connection.Cluster,
 		return c.Explained(err, "find", name)
 	}
 	live, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})
-	if err == nil && o.write.dryRun != connection.DryRunClient {
-		err = client.Delete(ctx, object.GetName(), metav1.DeleteOptions{DryRun: o.write.dryRun.Options()})
+	if err == nil && o.write.DryRun != connection.DryRunClient {
+		err = client.Delete(ctx, object.GetName(), metav1.DeleteOptions{DryRun: o.write.DryRun.Options()})
 	}
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
 		return c.Explained(err, "delete", name)
-	case o.write.printer != nil:
-		return o.write.printer.PrintObj(live, o.streams.Out)
+	case o.write.Printer != nil:
+		return o.write.Printer.PrintObj(live, o.streams.Out)
 	}
-	_, err = fmt.Fprintln(o.streams.Out, name+" deleted"+o.write.note())
+	_, err = fmt.Fprintln(o.streams.Out, name+" deleted"+o.write.Note())
 	return err
 }
 

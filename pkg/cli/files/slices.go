@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -50,6 +51,16 @@ func ToObject(value any) (map[string]any, error) {
 		return nil, err
 	}
 	return manifest.DecodeJSON(raw)
+}
+
+// ToList converts a list to JSON values. It returns nil for a nil list, and for one that cannot be encoded. The
+// result has the types of decoded JSON, in which package manifest and delta compare values.
+func ToList(list any) (items []any) {
+	raw, err := json.Marshal(list)
+	if err != nil || utiljson.Unmarshal(raw, &items) != nil {
+		return nil
+	}
+	return items
 }
 
 // JoinObject replaces the references to slices in a stored Application, a JSON object, by their content. It changes

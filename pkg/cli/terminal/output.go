@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
 )
 
 // Printer is a function that writes values for programs, one document for each. If one value fails, it writes none.
@@ -41,6 +43,18 @@ func OptionalPrinter(output string, more ...string) (Printer, error) {
 func NoFormat(output string, formats ...string) error {
 	last := len(formats) - 1
 	return fmt.Errorf("invalid output format %q: -o must be %s or %s", output, strings.Join(formats[:last], ", "), formats[last])
+}
+
+// ObjectPrinter returns kubectl's printer for -o. more are formats that the command prints itself; they are
+// listed in the error for an unknown format.
+func ObjectPrinter(output string, more ...string) (printers.ResourcePrinter, error) {
+	flags := genericclioptions.NewPrintFlags("")
+	flags.OutputFormat = &output
+	printer, err := flags.ToPrinter()
+	if genericclioptions.IsNoCompatiblePrinterError(err) {
+		return nil, NoFormat(output, append(more, "yaml", "json", "name", "jsonpath=PATH", "go-template=TEXT")...)
+	}
+	return printer, err
 }
 
 // PrintJSON prints values as indented JSON. It does not escape characters for HTML, because users read the output.

@@ -1,4 +1,4 @@
-package cli
+package connection
 
 import (
 	"context"
@@ -7,30 +7,29 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// addWatch registers -w.
-func addWatch(flags *pflag.FlagSet, watch *bool) {
+// AddWatch registers -w.
+func AddWatch(flags *pflag.FlagSet, watch *bool) {
 	flags.BoolVarP(watch, "watch", "w", false, "continue, and show changes")
 }
 
-// errWatchFiles is the error for -w on input or output that cannot change.
-var errWatchFiles = errors.New("-w watches a cluster: omit -w or -f")
+// ErrWatchFiles is the error for -w on input or output that cannot change.
+var ErrWatchFiles = errors.New("-w watches a cluster: omit -w or -f")
 
-// shownAgain shows an Application of a cluster, and shows it again after each change, until it is interrupted or the
+// ShowAgain shows an Application of a cluster, and shows it again after each change, until it is interrupted or the
 // Application is deleted. On a terminal, new output replaces the previous output. show reads the Application again,
 // with its live objects. It follows only the Application. A change of a live object is shown when the controller has
 // reported it in the status.
-func shownAgain(ctx context.Context, target connection.Target, streams Streams, show func(context.Context) error) error {
-	c, err := target.Connection.Connect()
+func (t Target) ShowAgain(ctx context.Context, streams terminal.Streams, show func(context.Context) error) error {
+	c, err := t.Connection.Connect()
 	if err != nil {
 		return err
 	}
 	_, _, onTerminal := terminal.Size(streams.Out)
 	before := ""
-	err = connection.WaitFlags{}.Follow(ctx, c, c.Namespace, target.Name, nil, func(app *v1alpha1.Application) (done bool, err error) {
+	err = WaitFlags{}.Follow(ctx, c, c.Namespace, t.Name, nil, func(app *v1alpha1.Application) (done bool, err error) {
 		if err := terminal.Write(streams.Out, []byte(before)); err != nil {
 			return true, err
 		}

@@ -1,4 +1,4 @@
-package cli
+package files
 
 import (
 	"cmp"
@@ -13,21 +13,22 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// ruleFlags are the flags for the rule of a held field: one for each of observer.RuleKeys, and --keys.
+// RuleFlags are the flags for the rule of a held field: one for each of observer.RuleKeys, and --keys.
 //
 //	--minimum 1 --maximum 5        {minimum: 1, maximum: 5}
 //	--one-of a --one-of b          {oneOf: [a, b]}
 //	--mode report                  {mode: report}
 //	--keys '*'                     {keys: {hold: ["*"]}}
-type ruleFlags struct {
-	// flags can have none of these flags.
+type RuleFlags struct {
+	// flags is nil for a command without these flags.
 	flags *pflag.FlagSet
 	// keys close a map.
 	keys []string
 }
 
-// add registers the flags. Values of any type remain texts until held parses them as YAML.
-func (f *ruleFlags) add() {
+// Add registers the flags. Values of any type remain texts until Held parses them as YAML.
+func (f *RuleFlags) Add(flags *pflag.FlagSet) {
+	f.flags = flags
 	for _, key := range observer.RuleKeys {
 		if key.IsList {
 			f.flags.StringArray(key.Flag, nil, key.Usage)
@@ -38,10 +39,13 @@ func (f *ruleFlags) add() {
 	f.flags.StringArrayVar(&f.keys, "keys", nil, "`KEY`: map key that other clients may not add; * matches any text; can be repeated")
 }
 
-// held returns the rule that applies to the paths. A value of any type is YAML: 5 is a number, "5" a string with its
-// quotes, and 50% a string. The engine validates the rule later, with the manifest. held combines all flags without a
+// Held returns the rule that applies to the paths. A value of any type is YAML: 5 is a number, "5" a string with its
+// quotes, and 50% a string. The engine validates the rule later, with the manifest. Held combines all flags without a
 // check: the engine rejects, for example, a minimum together with a pattern, and names the item of spec.fields.
-func (f *ruleFlags) held() (held v1alpha1.HeldField, err error) {
+func (f *RuleFlags) Held() (held v1alpha1.HeldField, err error) {
+	if f.flags == nil {
+		return held, nil
+	}
 	value := func(key observer.RuleKey, text string) json.RawMessage {
 		raw, problem := yaml.YAMLToJSON([]byte(text))
 		// With null, the field would have no rule.
