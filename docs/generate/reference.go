@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/cli"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
@@ -239,7 +240,7 @@ func flagList(b *bytes.Buffer, cmd *cobra.Command, common map[string]string) {
 //   - `-f`, `--filename FILE`: Applications
 //   - `--timeout DURATION`: maximum time of --wait; 0: no limit (default 5m0s)
 func flagLine(flag *pflag.Flag) string {
-	value, usage, standard := cli.FlagUsage(flag)
+	value, usage, standard := command.FlagUsage(flag)
 	name := "`--" + flag.Name
 	if flag.Shorthand != "" {
 		name = "`-" + flag.Shorthand + "`, " + name

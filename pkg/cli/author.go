@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 )
@@ -18,7 +19,7 @@ resources with a built-in template, and TOSCA templates.`
 // newAuthorCommand returns the commands for authors. They are not in the help of the program, because other
 // users do not need them.
 func newAuthorCommand(name string, streams Streams) *cobra.Command {
-	return group("author", "Print and check schemas and templates", reflow(authorLong),
+	return command.Group("author", "Print and check schemas and templates", authorLong,
 		newAuthorSchemaCommand(name, streams),
 		newRenderCommand(name, streams),
 		newTranslateCommand(name, streams),
@@ -85,14 +86,14 @@ type authorSchemaFlags struct {
 // must reject those of another task.
 func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
 	f := &authorSchemaFlags{target: connection.NewTarget()}
-	return command{
-		use: "schema [-O FILE] -f FILE | --from-live | --effective", short: "Print, propose or check an observer schema",
-		long: authorSchemaLong, example: authorSchemaExample,
-		statuses: []string{"printed, or the schema is valid", "", "an error, also one in the flags, the schema or the manifests"},
+	return command.Spec{
+		Use: "schema [-O FILE] -f FILE | --from-live | --effective", Short: "Print, propose or check an observer schema",
+		Long: authorSchemaLong, Example: authorSchemaExample,
+		Statuses: []string{"printed, or the schema is valid", "", "an error, also one in the flags, the schema or the manifests"},
 		// The task decides which arguments are allowed, and options knows the task.
-		flags:   f.add,
-		options: func(args []string) (runner, error) { return f.options(streams, args) },
-		complete: func(ctx context.Context, args []string, typed string) []string {
+		Flags:   f.add,
+		Options: func(args []string) (command.Run, error) { return f.options(streams, args) },
+		Complete: func(ctx context.Context, args []string, typed string) []string {
 			switch {
 			case f.fromLive:
 				return f.target.Connection.Objects(ctx, nil, typed)
@@ -101,8 +102,8 @@ func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
 			}
 			return nil
 		},
-		connection: f.target.Connection,
-	}.build(name)
+		Connection: f.target.Connection,
+	}.Build(name)
 }
 
 // add registers the flags of all tasks. The target registers -f for Applications, so the usage is replaced: here -f
@@ -118,9 +119,9 @@ func (f *authorSchemaFlags) add(flags *pflag.FlagSet) {
 	flags.Lookup("filename").Usage = "`FILE`: manifests or an Application: a file, a directory, a URL, or - for standard input; can be repeated"
 }
 
-// options returns the runner of the task that the flags select: to render, propose, check or print a schema. The
+// options returns the task that the flags select: to render, propose, check or print a schema. The
 // flags of -f and -R belong to the target, so they are copied to the options of the other tasks first.
-func (f *authorSchemaFlags) options(streams Streams, args []string) (runner, error) {
+func (f *authorSchemaFlags) options(streams Streams, args []string) (command.Run, error) {
 	f.manifests.Use(f.target.Sources)
 	f.check.schema.Recurse(f.target.Sources)
 	checks := f.check.schema.Given()
@@ -139,8 +140,8 @@ func (f *authorSchemaFlags) options(streams Streams, args []string) (runner, err
 		o := &f.check
 		o.streams, o.manifests, o.connection = streams, f.manifests, f.target.Connection
 		err := o.check()
-		return o, err
+		return o.run, err
 	}
 	o := &schemaDefaultOptions{streams: streams, manifests: f.manifests}
-	return o, errors.Join(f.check.schema.Check(), o.check())
+	return o.run, errors.Join(f.check.schema.Check(), o.check())
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -30,14 +31,14 @@ type change struct {
 }
 
 // changing adds the arguments and flags of a change to a command. until describes the end of --wait; if it is empty,
-// the command does not wait. run makes the runner from the parsed flags. It is called even if they are invalid, so
-// it must not use them. All errors of the flags are joined, so that a user sees them at once. The runner gets a copy
+// the command does not wait. run returns the function to run, from the parsed flags. It is called even if they are invalid, so
+// it must not use them. All errors of the flags are joined, so that a user sees them at once. The function gets a copy
 // of o with the values of the flags, because o is changed when they are parsed.
-func changing(c command, streams Streams, o change, until string, run func(o change) runner) command {
+func changing(c command.Spec, streams Streams, o change, until string, run func(o change) command.Run) command.Spec {
 	o.connection, o.streams = connection.NewFlags(), streams
-	own := c.flags
-	c.args, c.complete, c.connection = exactly("NAME"), o.connection.Named, o.connection
-	c.flags = func(flags *pflag.FlagSet) {
+	own := c.Flags
+	c.Args, c.Complete, c.Connection = command.Exactly("NAME"), o.connection.Named, o.connection
+	c.Flags = func(flags *pflag.FlagSet) {
 		if own != nil {
 			own(flags)
 		}
@@ -46,7 +47,7 @@ func changing(c command, streams Streams, o change, until string, run func(o cha
 		}
 		o.write.Add(flags, "the Application")
 	}
-	c.options = func(args []string) (runner, error) {
+	c.Options = func(args []string) (command.Run, error) {
 		o.name = args[0]
 		err := errors.Join(files.ValidName(o.name), o.write.Parse())
 		if until != "" {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -82,12 +83,12 @@ type CheckResult struct {
 
 func newCheckCommand(name string, streams Streams) *cobra.Command {
 	o := &checkOptions{streams: streams, connection: connection.NewFlags()}
-	return command{
-		use: "check [NAME | -f FILE]", short: "Check whether a cluster is ready for Applications",
-		long: checkLong, example: checkExample,
-		statuses: []string{"no check failed", "a check failed; the output contains the remedy"},
-		args:     atMost(1), flags: o.add, options: o.options, complete: o.connection.Named, connection: o.connection,
-	}.build(name)
+	return command.Spec{
+		Use: "check [NAME | -f FILE]", Short: "Check whether a cluster is ready for Applications",
+		Long: checkLong, Example: checkExample,
+		Statuses: []string{"no check failed", "a check failed; the output contains the remedy"},
+		Args:     command.AtMost(1), Flags: o.add, Options: o.options, Complete: o.connection.Named, Connection: o.connection,
+	}.Build(name)
 }
 
 func (o *checkOptions) add(flags *pflag.FlagSet) {
@@ -98,7 +99,7 @@ func (o *checkOptions) add(flags *pflag.FlagSet) {
 
 // options validates the flags and the name. With NAME, the Application is read from the cluster, so a file would
 // contradict it.
-func (o *checkOptions) options(args []string) (runner, error) {
+func (o *checkOptions) options(args []string) (command.Run, error) {
 	err := o.files.Check()
 	if len(args) > 0 {
 		o.name = args[0]
@@ -110,7 +111,7 @@ func (o *checkOptions) options(args []string) (runner, error) {
 	if err == nil {
 		o.print, err = terminal.OptionalPrinter(o.output)
 	}
-	return o, err
+	return o.run, err
 }
 
 // run prints the roles if there are Applications and -o is set. Otherwise it checks the cluster first, because a

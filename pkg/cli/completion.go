@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/pkg/cli/command"
 )
 
 const completionLong = `Print a shell completion script for commands, flags, names of Applications and
@@ -38,21 +40,21 @@ const completionExample = `
 func newCompletionCommand(name string, streams Streams) *cobra.Command {
 	// cmd gets its parent later, so only the options, which run then, can find the root.
 	var cmd *cobra.Command
-	cmd = command{
-		use: "completion bash|zsh|fish", short: "Print a shell completion script",
-		long: completionLong, example: completionExample, statuses: []string{"printed"},
-		args: exactly("the name of a shell"),
-		options: func(args []string) (runner, error) {
+	cmd = command.Spec{
+		Use: "completion bash|zsh|fish", Short: "Print a shell completion script",
+		Long: completionLong, Example: completionExample, Statuses: []string{"printed"},
+		Args: command.Exactly("the name of a shell"),
+		Options: func(args []string) (command.Run, error) {
 			run := func(context.Context) error { return writeCompletion(streams.Out, cmd.Root(), args[0]) }
-			return runnerFunc(run), knownShell(args[0])
+			return run, knownShell(args[0])
 		},
-		complete: func(_ context.Context, args []string, _ string) []string {
+		Complete: func(_ context.Context, args []string, _ string) []string {
 			if len(args) > 0 {
 				return nil
 			}
 			return shells
 		},
-	}.build(name)
+	}.Build(name)
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -46,19 +47,19 @@ type deleteOptions struct {
 	orphan, yes bool
 }
 
-// newDeleteCommand returns the command. orphan and yes are variables, because changing calls the constructor of the
-// runner only after the flags are parsed.
+// newDeleteCommand returns the command. orphan and yes are variables, because changing makes the options only
+// after the flags are parsed.
 func newDeleteCommand(name string, streams Streams) *cobra.Command {
 	var orphan, yes bool
-	return changing(command{
-		use: "delete NAME", short: "Delete an Application, with or without its resources",
-		long: deleteLong, example: deleteExample,
-		statuses: []string{"requested; with --wait: deleted", "with --wait: not deleted in time; or the answer was no"},
-		flags: func(flags *pflag.FlagSet) {
+	return changing(command.Spec{
+		Use: "delete NAME", Short: "Delete an Application, with or without its resources",
+		Long: deleteLong, Example: deleteExample,
+		Statuses: []string{"requested; with --wait: deleted", "with --wait: not deleted in time; or the answer was no"},
+		Flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&orphan, "orphan", false, "keep its resources as they are")
 			flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
 		},
-	}, streams, change{}, "until it is deleted", func(o change) runner { return deleteOptions{o, orphan, yes} }).build(name)
+	}, streams, change{}, "until it is deleted", func(o change) command.Run { return deleteOptions{o, orphan, yes}.run }).Build(name)
 }
 
 // run does not wait by default: the controller deletes the objects, and then the Application.

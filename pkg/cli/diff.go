@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
@@ -93,13 +94,13 @@ type diffOptions struct {
 
 func newDiffCommand(name string, streams Streams) *cobra.Command {
 	o := &diffOptions{streams: streams, target: connection.NewTarget()}
-	return command{
-		use:   "diff NAME [-f FILE...] | diff -f FILE... [--live FILE...]",
-		short: "Show the differences, field by field",
-		long:  diffLong, example: diffExample,
-		statuses: []string{"no difference", "something differs", "an error, also one in the flags or in the Application"},
-		args:     atMost(1), flags: o.add, options: o.options, complete: o.target.Named, connection: o.target.Connection,
-	}.build(name)
+	return command.Spec{
+		Use:   "diff NAME [-f FILE...] | diff -f FILE... [--live FILE...]",
+		Short: "Show the differences, field by field",
+		Long:  diffLong, Example: diffExample,
+		Statuses: []string{"no difference", "something differs", "an error, also one in the flags or in the Application"},
+		Args:     command.AtMost(1), Flags: o.add, Options: o.options, Complete: o.target.Named, Connection: o.target.Connection,
+	}.Build(name)
 }
 
 func (o *diffOptions) add(flags *pflag.FlagSet) {
@@ -114,25 +115,25 @@ func (o *diffOptions) add(flags *pflag.FlagSet) {
 // options validates the flags. With a name, the files are manifests of the Application: they have no status, so the
 // comparison is with the cluster. Settling sends dry runs only for text output: with -o, a program gets the plan of
 // the controller unchanged.
-func (o *diffOptions) options(args []string) (_ runner, err error) {
+func (o *diffOptions) options(args []string) (_ command.Run, err error) {
 	if args, err = o.target.Parse(o.streams, args); err != nil {
-		return o, err
+		return o.run, err
 	}
 	o.target.Settling = o.output == ""
 	named := o.target.InFiles() && len(args) > 0
 	o.target.Submitting = o.submitting || named
 	if err := o.conflict(args, named); err != nil {
-		return o, err
+		return o.run, err
 	}
 	if named {
 		if o.target.Submitted, err = files.Submitted(args[0], o.target.Sources, o.schema); err != nil {
-			return o, err
+			return o.run, err
 		}
 	}
 	if o.palette, err = terminal.PaletteFor(o.color, o.streams); err == nil {
 		o.print, err = terminal.OptionalPrinter(o.output)
 	}
-	return o, err
+	return o.run, err
 }
 
 // conflict returns an error if flags and arguments exclude each other. named is set if a name comes with files.

@@ -7,6 +7,7 @@
 //
 // The commands share these packages. Each package depends only on those after it:
 //
+//   - command makes commands from their texts, flags and functions, and describes wrong arguments and flags
 //   - page presents results as HTML
 //   - report presents results as text and as values
 //   - connection reads from and writes to a cluster, with the permissions of the user

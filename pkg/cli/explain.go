@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/page"
@@ -81,12 +82,12 @@ type explainOptions struct {
 
 func newExplainCommand(name string, streams Streams) *cobra.Command {
 	o := &explainOptions{streams: streams, program: name, target: connection.NewTarget()}
-	return command{
-		use:   "explain (NAME | -f FILE...) KIND/NAME [PATH] | KIND/NAME",
-		short: "Show for each field whether it is held, and who wrote it",
-		long:  explainLong, example: explainExample, statuses: []string{"shown"},
-		args: atMost(3), flags: o.add, options: o.options, complete: o.target.ResourceOf, connection: o.target.Connection,
-	}.build(name)
+	return command.Spec{
+		Use:   "explain (NAME | -f FILE...) KIND/NAME [PATH] | KIND/NAME",
+		Short: "Show for each field whether it is held, and who wrote it",
+		Long:  explainLong, Example: explainExample, Statuses: []string{"shown"},
+		Args: command.AtMost(3), Flags: o.add, Options: o.options, Complete: o.target.ResourceOf, Connection: o.target.Connection,
+	}.Build(name)
 }
 
 func (o *explainOptions) add(flags *pflag.FlagSet) {
@@ -103,16 +104,16 @@ func (o *explainOptions) add(flags *pflag.FlagSet) {
 //	NAME KIND/NAME [PATH]     KIND/NAME [PATH]
 //	NAME, with -o html        none, or KIND/NAME
 //	KIND/NAME                 -
-func (o *explainOptions) options(args []string) (_ runner, err error) {
+func (o *explainOptions) options(args []string) (_ command.Run, err error) {
 	if !o.target.InFiles() && len(args) > 0 && strings.Contains(args[0], "/") {
 		return o.holders(args)
 	}
 	if args, err = o.target.Parse(o.streams, args); err != nil {
-		return o, err
+		return o.run, err
 	}
 	if o.page = o.output == "html"; o.page {
 		err = o.forPage(args)
-		return o, err
+		return o.run, err
 	}
 	switch len(args) {
 	case 2:
@@ -121,14 +122,14 @@ func (o *explainOptions) options(args []string) (_ runner, err error) {
 	case 1:
 		o.resource = args[0]
 	case 0:
-		return o, errors.New("no object given: give KIND/NAME, for example deployment/web")
+		return nil, errors.New("no object given: give KIND/NAME, for example deployment/web")
 	default:
-		return o, errors.New("with -f the Application is in the file: give KIND/NAME and, if you want, PATH")
+		return nil, errors.New("with -f the Application is in the file: give KIND/NAME and, if you want, PATH")
 	}
 	if o.palette, err = terminal.PaletteFor(o.color, o.streams); err == nil {
 		o.print, err = terminal.OptionalPrinter(o.output, "html")
 	}
-	return o, err
+	return o.run, err
 }
 
 // forPage parses the remaining arguments for an HTML page, which shows all fields.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -77,12 +78,12 @@ type getOptions struct {
 
 func newGetCommand(name string, streams Streams) *cobra.Command {
 	o := &getOptions{streams: streams, connection: connection.NewFlags()}
-	return command{
-		use: "get [NAME...]", short: "List Applications",
-		long: getLong, example: getExample, statuses: []string{"listed, even if there is none"},
-		flags: o.add, options: o.options, complete: o.connection.CompleteMore, connection: o.connection,
-		completeFlags: map[string]completer{"output": oneOf("wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")},
-	}.build(name)
+	return command.Spec{
+		Use: "get [NAME...]", Short: "List Applications",
+		Long: getLong, Example: getExample, Statuses: []string{"listed, even if there is none"},
+		Flags: o.add, Options: o.options, Complete: o.connection.CompleteMore, Connection: o.connection,
+		CompleteFlags: map[string]command.Completer{"output": command.OneOf("wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")},
+	}.Build(name)
 }
 
 func (o *getOptions) add(flags *pflag.FlagSet) {
@@ -97,34 +98,34 @@ func (o *getOptions) add(flags *pflag.FlagSet) {
 
 // options validates the flags and the names, and selects the printer. -l with names is an error, because kubectl
 // rejects it, too: a name selects the Application already.
-func (o *getOptions) options(args []string) (_ runner, err error) {
+func (o *getOptions) options(args []string) (_ command.Run, err error) {
 	o.names = files.Unique(args)
 	switch {
 	case len(o.names) > 0 && o.all:
-		return o, errors.New("an Application is named in one namespace: omit -A or the name")
+		return nil, errors.New("an Application is named in one namespace: omit -A or the name")
 	case len(o.names) > 0 && o.selector != "":
-		return o, errors.New("-l selects among all Applications: omit -l or the name")
+		return nil, errors.New("-l selects among all Applications: omit -l or the name")
 	}
 	for _, name := range o.names {
 		if err := files.ValidName(name); err != nil {
-			return o, err
+			return o.run, err
 		}
 	}
 	if _, err := labels.Parse(o.selector); err != nil {
-		return o, fmt.Errorf("-l %s is not a label selector: %w", o.selector, err)
+		return nil, fmt.Errorf("-l %s is not a label selector: %w", o.selector, err)
 	}
 	if o.output == "" || o.output == "wide" {
 		if o.full {
-			return o, errors.New("--full needs -o yaml or json: a table does not show status.record")
+			return nil, errors.New("--full needs -o yaml or json: a table does not show status.record")
 		}
-		return o, nil
+		return o.run, nil
 	}
 	if spec, is := strings.CutPrefix(o.output, "custom-columns="); is {
 		o.columns, err = customColumns(spec)
-		return o, err
+		return o.run, err
 	}
 	o.object, err = terminal.ObjectPrinter(o.output, "wide", "custom-columns=SPEC")
-	return o, err
+	return o.run, err
 }
 
 // run prints the Applications that exist, even if others are missing, and returns the error about the missing ones.

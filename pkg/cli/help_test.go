@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
+
+	"holdfast.dev/holdfast/pkg/cli/command"
 )
 
 func TestProgramName(t *testing.T) {
@@ -22,8 +24,8 @@ func TestProgramName(t *testing.T) {
 }
 
 // shownBelow returns the commands below a command, without hidden ones.
-func shownBelow(command *cobra.Command) (all []*cobra.Command) {
-	for _, below := range command.Commands() {
+func shownBelow(cmd *cobra.Command) (all []*cobra.Command) {
+	for _, below := range cmd.Commands() {
 		if below.IsAvailableCommand() {
 			all = append(append(all, below), shownBelow(below)...)
 		}
@@ -33,19 +35,19 @@ func shownBelow(command *cobra.Command) (all []*cobra.Command) {
 
 func TestHelpFitsAnOldTerminal(t *testing.T) {
 	root := NewCommand("kubectl holdfast", Streams{})
-	for _, command := range append(shownBelow(root), root) {
+	for _, cmd := range append(shownBelow(root), root) {
 		var help strings.Builder
-		command.SetOut(&help)
-		assert.NoError(t, command.Help())
+		cmd.SetOut(&help)
+		assert.NoError(t, cmd.Help())
 		for line := range strings.Lines(help.String()) {
-			assert.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), 80, "%s: %s", command.Name(), line)
+			assert.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), 80, "%s: %s", cmd.Name(), line)
 		}
-		if command.Parent() == root && command.Name() != "author" {
-			assert.NotEmpty(t, command.GroupID, "%s is in the help of the program", command.Name())
+		if cmd.Parent() == root && cmd.Name() != "author" {
+			assert.NotEmpty(t, cmd.GroupID, "%s is in the help of the program", cmd.Name())
 		}
-		if !command.HasSubCommands() {
-			assert.Contains(t, help.String(), "\nExit status:\n", command.Name())
-			assert.NotEmpty(t, command.Example, command.Name())
+		if !cmd.HasSubCommands() {
+			assert.Contains(t, help.String(), "\nExit status:\n", cmd.Name())
+			assert.NotEmpty(t, cmd.Example, cmd.Name())
 		}
 	}
 }
@@ -54,11 +56,11 @@ func TestHelpFitsAnOldTerminal(t *testing.T) {
 func TestFewCommands(t *testing.T) {
 	root := NewCommand("holdfast", Streams{})
 	top, leaves := 0, 0
-	for _, command := range shownBelow(root) {
-		if command.Parent() == root && command.Name() != "author" {
+	for _, cmd := range shownBelow(root) {
+		if cmd.Parent() == root && cmd.Name() != "author" {
 			top++
 		}
-		if !command.HasSubCommands() {
+		if !cmd.HasSubCommands() {
 			leaves++
 		}
 	}
@@ -67,10 +69,10 @@ func TestFewCommands(t *testing.T) {
 }
 
 func TestFlagHelpOmitsPlaceholder(t *testing.T) {
-	for _, command := range shownBelow(NewCommand("holdfast", Streams{})) {
-		command.Flags().VisitAll(func(flag *pflag.Flag) {
-			if name, usage, _ := FlagUsage(flag); name != "" && !flag.Hidden {
-				assert.False(t, strings.HasPrefix(usage, name), "%s --%s: %s", command.Name(), flag.Name, usage)
+	for _, cmd := range shownBelow(NewCommand("holdfast", Streams{})) {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			if name, usage, _ := command.FlagUsage(flag); name != "" && !flag.Hidden {
+				assert.False(t, strings.HasPrefix(usage, name), "%s --%s: %s", cmd.Name(), flag.Name, usage)
 			}
 		})
 	}

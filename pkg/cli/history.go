@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
@@ -68,11 +69,11 @@ type historyOptions struct {
 
 func newHistoryCommand(name string, streams Streams) *cobra.Command {
 	o := &historyOptions{streams: streams, connection: connection.NewFlags()}
-	return command{
-		use: "history [NAME [KIND/NAME [PATH]]]", short: "Show who changed which fields, and the outcome",
-		long: historyLong, example: historyExample, statuses: []string{"shown, also if there are no changes"},
-		args: atMost(3), flags: o.add, options: o.options, complete: o.connection.ResourceOf, connection: o.connection,
-	}.build(name)
+	return command.Spec{
+		Use: "history [NAME [KIND/NAME [PATH]]]", Short: "Show who changed which fields, and the outcome",
+		Long: historyLong, Example: historyExample, Statuses: []string{"shown, also if there are no changes"},
+		Args: command.AtMost(3), Flags: o.add, Options: o.options, Complete: o.connection.ResourceOf, Connection: o.connection,
+	}.Build(name)
 }
 
 func (o *historyOptions) add(flags *pflag.FlagSet) {
@@ -84,11 +85,11 @@ func (o *historyOptions) add(flags *pflag.FlagSet) {
 }
 
 // options validates the flags and the arguments. A filter with an invalid path is an error before any request.
-func (o *historyOptions) options(args []string) (_ runner, err error) {
+func (o *historyOptions) options(args []string) (_ command.Run, err error) {
 	if len(args) > 0 {
 		o.name = args[0]
 		if err := files.ValidName(o.name); err != nil {
-			return o, err
+			return o.run, err
 		}
 	}
 	if len(args) > 1 {
@@ -99,16 +100,16 @@ func (o *historyOptions) options(args []string) (_ runner, err error) {
 	}
 	switch {
 	case o.all && o.name != "":
-		return o, errors.New("an Application is named in one namespace: omit -A or the name")
+		return nil, errors.New("an Application is named in one namespace: omit -A or the name")
 	case o.since < 0:
-		return o, fmt.Errorf("--since needs a duration such as 30m or 24h, not %s", o.since)
+		return nil, fmt.Errorf("--since needs a duration such as 30m or 24h, not %s", o.since)
 	case o.filter.Resource != "" && !strings.Contains(o.filter.Resource, "/"):
-		return o, fmt.Errorf("%q is not KIND/NAME, as deployment/web is", o.filter.Resource)
+		return nil, fmt.Errorf("%q is not KIND/NAME, as deployment/web is", o.filter.Resource)
 	}
 	if _, err = o.filter.Select(nil); err == nil {
 		o.print, err = terminal.OptionalPrinter(o.output)
 	}
-	return o, err
+	return o.run, err
 }
 
 // run reads a named Application before it is watched, because a watch of an unknown name has no events, and no error.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
@@ -81,11 +82,11 @@ type editOptions struct {
 // newHoldCommand returns the command `hold`.
 func newHoldCommand(name string, streams Streams) *cobra.Command {
 	o := &editOptions{streams: streams, target: connection.NewTarget()}
-	return o.editing(command{
-		use: "hold [NAME | -f FILE] KIND/NAME PATH...", short: "Hold fields of an object",
-		long:     holdLong + fmt.Sprintf(pathsLong, "freed"),
-		statuses: []string{"done, or nothing to do", "", pathError},
-		example: "  # Hold the replicas of a Deployment at the live value\n  PROGRAM hold deployment/web spec.replicas\n\n" +
+	return o.editing(command.Spec{
+		Use: "hold [NAME | -f FILE] KIND/NAME PATH...", Short: "Hold fields of an object",
+		Long:     holdLong + fmt.Sprintf(pathsLong, "freed"),
+		Statuses: []string{"done, or nothing to do", "", pathError},
+		Example: "  # Hold the replicas of a Deployment at the live value\n  PROGRAM hold deployment/web spec.replicas\n\n" +
 			"  # Print the Application that this would create\n  PROGRAM hold deployment/web spec.replicas --dry-run=client -o yaml\n\n" +
 			"  # Hold them again in the Application shop\n  PROGRAM hold shop deployment/web spec.replicas\n\n" +
 			"  # An autoscaler may choose them, from 1 to 5\n  PROGRAM hold web deployment/web spec.replicas --minimum 1 --maximum 5",
@@ -95,13 +96,13 @@ func newHoldCommand(name string, streams Streams) *cobra.Command {
 // newFreeCommand returns the command `free`.
 func newFreeCommand(name string, streams Streams) *cobra.Command {
 	o := &editOptions{streams: streams, free: true, target: connection.NewTarget()}
-	return o.editing(command{
-		use: "free [NAME | -f FILE] [KIND/NAME [PATH...]]", short: "Stop holding fields of an object",
-		long: freeLong + fmt.Sprintf(pathsLong, "held"),
-		statuses: []string{
+	return o.editing(command.Spec{
+		Use: "free [NAME | -f FILE] [KIND/NAME [PATH...]]", Short: "Stop holding fields of an object",
+		Long: freeLong + fmt.Sprintf(pathsLong, "held"),
+		Statuses: []string{
 			"done, or nothing to do; with --wait: also released in the cluster", "with --wait: not released in time, or you have to do something", pathError,
 		},
-		example: "  # An autoscaler may write the replicas\n  PROGRAM free deployment/web spec.replicas\n\n" +
+		Example: "  # An autoscaler may write the replicas\n  PROGRAM free deployment/web spec.replicas\n\n" +
 			"  # In a file\n  PROGRAM free -f application.yaml deploy/web 'metadata.annotations[*]'\n\n" +
 			"  # Restore the original number of replicas of a shared object\n  PROGRAM free web deployment/web spec.replicas --restore\n\n" +
 			"  # What would happen to all shared objects\n  PROGRAM free web --restore --dry-run",
@@ -118,8 +119,8 @@ var errNoPath = errors.New("no path given: give PATH, for example spec.replicas"
 
 // editing completes a command that changes which fields are held. Both commands have the same arguments, so their
 // completion and validation are shared.
-func (o *editOptions) editing(c command, name string) *cobra.Command {
-	c.flags = func(flags *pflag.FlagSet) {
+func (o *editOptions) editing(c command.Spec, name string) *cobra.Command {
+	c.Flags = func(flags *pflag.FlagSet) {
 		o.target.Add(flags)
 		if o.free {
 			o.release.add(flags)
@@ -130,25 +131,25 @@ func (o *editOptions) editing(c command, name string) *cobra.Command {
 		flags.StringVar(&o.application, "application", "", "`NAME`: Application of the object, with KIND/NAME first")
 	}
 	if !o.free {
-		c.completeFlags = map[string]completer{"mode": oneOf("hold", "push", "report", "absent"), "type": oneOf("set", "quantity")}
+		c.CompleteFlags = map[string]command.Completer{"mode": command.OneOf("hold", "push", "report", "absent"), "type": command.OneOf("set", "quantity")}
 	}
-	c.options, c.complete, c.connection = o.options, o.complete, o.target.Connection
-	return c.build(name)
+	c.Options, c.Complete, c.Connection = o.options, o.complete, o.target.Connection
+	return c.Build(name)
 }
 
-// options returns the runner that the arguments and flags select. An object is recognized by its slash: a name of an
+// options returns the function that the arguments and flags select. An object is recognized by its slash: a name of an
 // Application has none. With -f, the first argument is always an object of the file.
-func (o *editOptions) options(args []string) (runner, error) {
+func (o *editOptions) options(args []string) (command.Run, error) {
 	isObject := len(args) > 0 && strings.Contains(args[0], "/") && !o.target.InFiles()
 	switch {
 	case isObject:
-		return runnerFunc(o.runObject), o.parseObject(args)
+		return o.runObject, o.parseObject(args)
 	case o.application != "":
 		return nil, errors.New("--application is for an object without NAME: give KIND/NAME first, and omit NAME or -f")
 	case o.release.given():
-		return runnerFunc(o.runRelease), o.parseRelease(args)
+		return o.runRelease, o.parseRelease(args)
 	}
-	return runnerFunc(o.run), o.parse(args)
+	return o.run, o.parse(args)
 }
 
 // parse validates the arguments and flags of an edit of an Application.

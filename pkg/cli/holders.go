@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -35,19 +36,19 @@ type holdersView struct {
 	Holders     []claim.Holder       `json:"holders" yaml:"holders"`
 }
 
-// holders returns the options if the first argument is an object.
-func (o *explainOptions) holders(args []string) (h holdersOptions, err error) {
-	h = holdersOptions{streams: o.streams, connection: o.target.Connection}
+// holders returns the listing of holders, if the first argument is an object.
+func (o *explainOptions) holders(args []string) (_ command.Run, err error) {
+	h := holdersOptions{streams: o.streams, connection: o.target.Connection}
 	switch {
 	case len(args) > 1:
-		return h, fmt.Errorf("%q is an object, not an Application: with other arguments, give NAME first", args[0])
+		return nil, fmt.Errorf("%q is an object, not an Application: with other arguments, give NAME first", args[0])
 	case o.output == "html":
-		return h, errors.New("a page shows one Application: give NAME")
+		return nil, errors.New("a page shows one Application: give NAME")
 	}
 	if err = h.object.Named(args); err == nil {
 		h.print, err = terminal.OptionalPrinter(o.output)
 	}
-	return h, err
+	return h.run, err
 }
 
 // run reads the holders from the annotation of the live object, and not from the Applications, which the user may not

@@ -17,6 +17,7 @@ import (
 
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/pkg/builtin"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -67,12 +68,12 @@ type installOptions struct {
 
 func newInstallCommand(name string, streams Streams) *cobra.Command {
 	o := &installOptions{streams: streams, connection: connection.NewFlags(), without: map[string]*bool{}}
-	return command{
-		use: "install [--image IMAGE]", short: "Install Holdfast into a cluster",
-		long: installLong, example: installExample,
-		statuses: []string{"installed, or printed; with --wait: also ready", "with --wait: not ready in time"},
-		args:     noArguments, flags: o.add, options: o.options, connection: o.connection,
-	}.build(name)
+	return command.Spec{
+		Use: "install [--image IMAGE]", Short: "Install Holdfast into a cluster",
+		Long: installLong, Example: installExample,
+		Statuses: []string{"installed, or printed; with --wait: also ready", "with --wait: not ready in time"},
+		Args:     command.AtMost(0), Flags: o.add, Options: o.options, Connection: o.connection,
+	}.Build(name)
 }
 
 func (o *installOptions) add(flags *pflag.FlagSet) {
@@ -90,19 +91,19 @@ func (o *installOptions) add(flags *pflag.FlagSet) {
 }
 
 // options validates the flags. -n is validated here, because --export does not send it to an API server.
-func (o *installOptions) options([]string) (runner, error) {
+func (o *installOptions) options([]string) (command.Run, error) {
 	err := errors.Join(o.wait.Check(), o.write.Parse())
 	if err = errors.Join(err, o.write.Waitable(o.wait)); err != nil {
-		return o, err
+		return o.run, err
 	}
 	if o.wait.Wait && o.export {
-		return o, errors.New("--export installs nothing, so --wait has no effect: use one of the two")
+		return nil, errors.New("--export installs nothing, so --wait has no effect: use one of the two")
 	}
 	o.export = o.export || o.write.DryRun == connection.DryRunClient
 	if namespace := *o.connection.Namespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
-		return o, fmt.Errorf("-n %q is not a valid namespace: use lower-case letters, digits and '-'", namespace)
+		return nil, fmt.Errorf("-n %q is not a valid namespace: use lower-case letters, digits and '-'", namespace)
 	}
-	return o, nil
+	return o.run, nil
 }
 
 // run changes the built-in objects before it selects between --export and the cluster, so that --export prints the

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
@@ -56,29 +57,29 @@ type modeOptions struct {
 // Observe.
 func newModeCommand(name string, streams Streams) *cobra.Command {
 	o := &modeOptions{change: change{connection: connection.NewFlags(), streams: streams}}
-	return command{
-		use: "mode NAME hold|observe", short: "Hold an Application, or only report its drift",
-		long: modeLong, example: modeExample, statuses: []string{"the Application has the mode", "the answer was no"},
-		args: exactly("NAME", "hold|observe"),
-		flags: func(flags *pflag.FlagSet) {
+	return command.Spec{
+		Use: "mode NAME hold|observe", Short: "Hold an Application, or only report its drift",
+		Long: modeLong, Example: modeExample, Statuses: []string{"the Application has the mode", "the answer was no"},
+		Args: command.Exactly("NAME", "hold|observe"),
+		Flags: func(flags *pflag.FlagSet) {
 			flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 			o.write.Add(flags, "the Application")
 		},
-		options: func(args []string) (runner, error) {
+		Options: func(args []string) (command.Run, error) {
 			o.name, o.mode = args[0], modes[strings.ToLower(args[1])]
 			if err := errors.Join(files.ValidName(o.name), o.write.Parse()); err != nil || o.mode != "" {
-				return o, err
+				return o.run, err
 			}
-			return o, fmt.Errorf("the mode is hold or observe, not %q", args[1])
+			return nil, fmt.Errorf("the mode is hold or observe, not %q", args[1])
 		},
-		complete: func(ctx context.Context, args []string, typed string) []string {
+		Complete: func(ctx context.Context, args []string, typed string) []string {
 			if len(args) == 1 {
 				return []string{"hold", "observe"}
 			}
 			return o.connection.Named(ctx, args, typed)
 		},
-		connection: o.connection,
-	}.build(name)
+		Connection: o.connection,
+	}.Build(name)
 }
 
 // run changes nothing, and reports that, if the Application already has the mode. A user is only asked before

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
@@ -34,18 +35,18 @@ type reconcileOptions struct {
 // newReconcileCommand returns the command `reconcile`. It waits by default, in contrast to the other changes.
 func newReconcileCommand(name string, streams Streams) *cobra.Command {
 	confirm := ""
-	return changing(command{
-		use: "reconcile NAME", short: "Reconcile an Application now",
-		long: reconcileLong, example: "  # Reconcile web now\n  PROGRAM reconcile web",
-		statuses: []string{
+	return changing(command.Spec{
+		Use: "reconcile NAME", Short: "Reconcile an Application now",
+		Long: reconcileLong, Example: "  # Reconcile web now\n  PROGRAM reconcile web",
+		Statuses: []string{
 			"the controller has reconciled it; with --wait=false: requested", "not reconciled in time: does the controller run?",
 			"an error, for example in the flags or the digest of --confirm",
 		},
-		flags: func(flags *pflag.FlagSet) {
+		Flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&confirm, "confirm", "", "`DIGEST`: delete the objects that wait for a confirmation")
 		},
 	}, streams, change{wait: connection.WaitFlags{Wait: true}}, "until the controller has reconciled it",
-		func(o change) runner { return reconcileOptions{o, confirm} }).build(name)
+		func(o change) command.Run { return reconcileOptions{o, confirm}.run }).Build(name)
 }
 
 // run uses a merge patch, because the annotations may not exist. It sends no schema, so no null can be lost. The

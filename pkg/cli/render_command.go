@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/builtin"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -42,14 +43,14 @@ type renderOptions struct {
 
 func newRenderCommand(name string, streams Streams) *cobra.Command {
 	o := &renderOptions{streams: streams, print: terminal.PrintYAML}
-	return command{
-		use:   "render -f FILE... [-o yaml|json|application]",
-		short: "Render a custom resource with its template",
-		long:  renderLong, example: renderExample,
-		statuses: []string{"printed", "", "an error, also one in the flags or in the custom resource"},
-		args:     noArguments, flags: o.add, options: o.options,
-		completeFlags: map[string]completer{"output": oneOf("yaml", "json", "application")},
-	}.build(name)
+	return command.Spec{
+		Use:   "render -f FILE... [-o yaml|json|application]",
+		Short: "Render a custom resource with its template",
+		Long:  renderLong, Example: renderExample,
+		Statuses: []string{"printed", "", "an error, also one in the flags or in the custom resource"},
+		Args:     command.AtMost(0), Flags: o.add, Options: o.options,
+		CompleteFlags: map[string]command.Completer{"output": command.OneOf("yaml", "json", "application")},
+	}.Build(name)
 }
 
 func (o *renderOptions) add(flags *pflag.FlagSet) {
@@ -63,15 +64,15 @@ func (o *renderOptions) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.output, "output", "o", "yaml", "`FORMAT`: the objects as yaml or json, or the application")
 }
 
-func (o *renderOptions) options([]string) (_ runner, err error) {
+func (o *renderOptions) options([]string) (_ command.Run, err error) {
 	if len(o.sources.Files) == 0 && !o.sources.Set.Changed("filename") {
-		return o, errors.New("no custom resource given: give its file with -f, or -f - for standard input")
+		return nil, errors.New("no custom resource given: give its file with -f, or -f - for standard input")
 	}
 	o.application = o.output == "application"
 	if err = o.sources.Check(o.streams); err == nil && !o.application {
 		o.print, err = terminal.PrinterFor(o.output, "application")
 	}
-	return o, err
+	return o.run, err
 }
 
 // run prints nothing if any custom resource is invalid. The error joins the validation errors of all of

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/internal/version"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
@@ -32,33 +31,6 @@ Exit status, unless the help of a command states otherwise:
   1    something differs, is not ready, or was not ready in time
   2    an error
   130  interrupted`
-
-// usageTemplate is cobra's template, with the flags wrapped at 80 columns.
-const usageTemplate = `Usage:
-  {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}{{if .HasExample}}
-
-Examples:
-{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
-
-{{range $group := .Groups}}{{.Title}}:{{range $.Commands}}{{if and .IsAvailableCommand (eq .GroupID $group.ID)}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
-
-{{end}}{{if not .Groups}}Commands:{{range .Commands}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
-
-{{end}}{{end}}{{if .HasAvailableLocalFlags}}{{if not .HasAvailableSubCommands}}
-
-{{end}}Flags:
-{{ownFlags .LocalFlags}}{{end}}{{if .HasAvailableSubCommands}}
-
-Use "{{.CommandPath}} COMMAND --help" for more about a command.{{end}}{{if .HasFlags}}{{if .Flags.Lookup "kubeconfig"}}
-
-Connection flags:
-{{connectionFlags .LocalFlags}}
-
-kubectl's other flags for the connection (--server, --token, --user, --as-group,
-...) work, too.{{end}}{{end}}
-`
 
 // Run runs the program until it ends or is interrupted, and returns the exit status.
 //
@@ -115,7 +87,7 @@ func interruptible(ctx context.Context, run func() error) error {
 
 // unquoteUsages removes the backquotes from the usages of flags, because a shell shows them literally.
 func unquoteUsages(cmd *cobra.Command) {
-	cmd.Flags().VisitAll(func(flag *pflag.Flag) { _, flag.Usage, _ = FlagUsage(flag) })
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { _, flag.Usage, _ = command.FlagUsage(flag) })
 	for _, below := range cmd.Commands() {
 		unquoteUsages(below)
 	}
@@ -160,7 +132,7 @@ func NewCommand(name string, streams Streams) *cobra.Command {
 		Short:             "Hold exactly the fields you name on any Kubernetes object",
 		Long:              rootLong,
 		Version:           version.String(),
-		Args:              knownCommand,
+		Args:              command.KnownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors:     true, // terminal.Finish prints them
 		SilenceUsage:      true, // the usage would hide the errors
@@ -169,9 +141,9 @@ func NewCommand(name string, streams Streams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.SetUsageTemplate(usageTemplate)
+	root.SetUsageTemplate(command.UsageTemplate)
 	root.Flags().Bool("version", false, "print the version of this program") // cobra's own flag also takes -v
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(command.FlagError)
 	root.SetHelpCommand(newHelpCommand())
 	addCommands(root, name, streams)
 	return root
@@ -180,24 +152,20 @@ func NewCommand(name string, streams Streams) *cobra.Command {
 // Commands are listed in the order in which users need them, and not alphabetically.
 func init() { cobra.EnableCommandSorting = false }
 
-// newCommand is the constructor of a command. name is the name of the program. Constructors only register flags:
-// they read no file and send no request, because all of them run for each command.
-type newCommand func(name string, streams Streams) *cobra.Command
-
 // addCommands adds all commands, grouped by purpose. Constructors get the name, because examples and remedies
 // contain it.
 func addCommands(root *cobra.Command, name string, streams Streams) {
 	for _, group := range []struct {
 		id, title string
-		commands  []newCommand
+		commands  []command.Constructor
 	}{
-		{"see", "Inspect", []newCommand{newGetCommand, newStatusCommand, newExplainCommand, newHistoryCommand, newUICommand}},
-		{"foresee", "Preview", []newCommand{newDiffCommand}},
-		{"change", "Change", []newCommand{
+		{"see", "Inspect", []command.Constructor{newGetCommand, newStatusCommand, newExplainCommand, newHistoryCommand, newUICommand}},
+		{"foresee", "Preview", []command.Constructor{newDiffCommand}},
+		{"change", "Change", []command.Constructor{
 			newSubmitCommand, newHoldCommand, newFreeCommand, newModeCommand, newSuspendCommand, newResumeCommand,
 			newReconcileCommand, newDeleteCommand,
 		}},
-		{"set-up", "Set up", []newCommand{newInstallCommand, newCheckCommand, newUninstallCommand, newCompletionCommand, newVersionCommand}},
+		{"set-up", "Set up", []command.Constructor{newInstallCommand, newCheckCommand, newUninstallCommand, newCompletionCommand, newVersionCommand}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, newOne := range group.commands {
@@ -224,7 +192,7 @@ func newHelpCommand() *cobra.Command {
 				return err
 			}
 			if about.HasSubCommands() {
-				if err := knownCommand(about, rest); err != nil {
+				if err := command.KnownCommand(about, rest); err != nil {
 					return err
 				}
 			}
@@ -237,60 +205,12 @@ func newHelpCommand() *cobra.Command {
 				about = cmd.Root()
 			}
 			var names []cobra.Completion
-			for _, command := range about.Commands() {
-				if command.IsAvailableCommand() && strings.HasPrefix(command.Name(), typed) {
-					names = append(names, cobra.CompletionWithDesc(command.Name(), command.Short))
+			for _, below := range about.Commands() {
+				if below.IsAvailableCommand() && strings.HasPrefix(below.Name(), typed) {
+					names = append(names, cobra.CompletionWithDesc(below.Name(), below.Short))
 				}
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-}
-
-// flagError returns an error that describes an invalid flag, and suggests a name for a mistyped one.
-//
-//	--filname       there is no flag --filname: did you mean --filename?
-//	-z              there is no flag -z
-//	--namespace     --namespace needs a value: NAMESPACE
-//	--timeout=soon  --timeout takes a duration such as 30s or 5m, not "soon"
-func flagError(cmd *cobra.Command, err error) error {
-	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 {
-		return knownCommand(cmd, typed) // the flag belongs to an unknown command
-	}
-	var unknown *pflag.NotExistError
-	var bare *pflag.ValueRequiredError
-	var invalid *pflag.InvalidValueError
-	switch {
-	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
-		err = fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName())
-	case errors.As(err, &unknown):
-		var names []string
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
-		typed := "--" + unknown.GetSpecifiedName()
-		err = fmt.Errorf("there is no flag %s%s", typed, suggest.DidYouMean(typed, names))
-	case errors.As(err, &bare):
-		value, _, _ := FlagUsage(bare.GetFlag())
-		text := flagAsTyped(bare.GetFlag(), bare.GetSpecifiedShortnames()) + " needs a value: " + value
-		err = errors.New(strings.TrimSuffix(text, ": "))
-	case errors.As(err, &invalid):
-		err = refusedValue(invalid)
-	}
-	return &terminal.UsageError{Command: cmd.CommandPath(), Err: err}
-}
-
-// refusedValue returns an error that describes the values of a flag.
-func refusedValue(err *pflag.InvalidValueError) error {
-	takes := map[string]string{"duration": "a duration such as 30s or 5m", "bool": "true or false"}[err.GetFlag().Value.Type()]
-	if takes == "" {
-		return err
-	}
-	return fmt.Errorf("--%s takes %s, not %q", err.GetFlag().Name, takes, err.GetValue())
-}
-
-// flagAsTyped returns the long or the short name of a flag.
-func flagAsTyped(flag *pflag.Flag, shortnames string) string {
-	if shortnames != "" {
-		return "-" + flag.Shorthand
-	}
-	return "--" + flag.Name
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -16,13 +17,13 @@ type schemaRenderOptions struct {
 	target  connection.Target
 }
 
-// schemaRendering returns the options for one Application.
-func schemaRendering(target connection.Target, streams Streams, args []string) (schemaRenderOptions, error) {
+// schemaRendering returns the task for one Application.
+func schemaRendering(target connection.Target, streams Streams, args []string) (command.Run, error) {
 	rest, err := target.Parse(streams, args)
 	if err == nil && len(rest) > 0 {
 		err = connection.ErrNameAndFile
 	}
-	return schemaRenderOptions{streams, target}, err
+	return schemaRenderOptions{streams, target}.run, err
 }
 
 // run prints the effective schemas, separated by ---.

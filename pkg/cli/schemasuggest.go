@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
@@ -27,14 +28,14 @@ type schemaSuggestOptions struct {
 }
 
 // options adds the objects that arguments name, and returns an error if they are invalid.
-func (o *schemaSuggestOptions) options(args []string) (runner, error) {
+func (o *schemaSuggestOptions) options(args []string) (command.Run, error) {
 	if err := errors.Join(o.manifests.Check(), o.live.Named(args)); err != nil {
-		return o, err
+		return o.run, err
 	}
 	if !o.live.Given() && !o.manifests.Given() {
-		return o, errors.New("no object given: give KIND/NAME, for example deployment/web, files with -f, or labels with -l")
+		return nil, errors.New("no object given: give KIND/NAME, for example deployment/web, files with -f, or labels with -l")
 	}
-	return o, nil
+	return o.run, nil
 }
 
 // run prints nothing if a schema cannot be made, because the default schema would apply instead. If the file

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/page"
@@ -63,11 +64,11 @@ type statusOptions struct {
 
 func newStatusCommand(name string, streams Streams) *cobra.Command {
 	o := &statusOptions{streams: streams, program: name, target: connection.NewTarget()}
-	return command{
-		use: "status NAME | status -f FILE [--live FILE...]", short: "Show the state of an Application, and what to do next",
-		long: statusLong, example: statusExample, statuses: []string{"it is ready", "it is not"},
-		args: atMost(1), flags: o.add, options: o.options, complete: o.target.Named, connection: o.target.Connection,
-	}.build(name)
+	return command.Spec{
+		Use: "status NAME | status -f FILE [--live FILE...]", Short: "Show the state of an Application, and what to do next",
+		Long: statusLong, Example: statusExample, Statuses: []string{"it is ready", "it is not"},
+		Args: command.AtMost(1), Flags: o.add, Options: o.options, Complete: o.target.Named, Connection: o.target.Connection,
+	}.Build(name)
 }
 
 func (o *statusOptions) add(flags *pflag.FlagSet) {
@@ -80,23 +81,23 @@ func (o *statusOptions) add(flags *pflag.FlagSet) {
 
 // options validates the flags and the name. A page cannot be watched, because a browser would not show a second
 // page. `holdfast ui` has live pages.
-func (o *statusOptions) options(args []string) (_ runner, err error) {
+func (o *statusOptions) options(args []string) (_ command.Run, err error) {
 	if o.watch && (o.target.InFiles() || o.output == "html") {
-		return o, connection.ErrWatchFiles
+		return nil, connection.ErrWatchFiles
 	}
 	if args, err = o.target.Parse(o.streams, args); err != nil {
-		return o, err
+		return o.run, err
 	}
 	if len(args) > 0 {
-		return o, connection.ErrNameAndFile
+		return nil, connection.ErrNameAndFile
 	}
 	if o.palette, err = terminal.PaletteFor(o.color, o.streams); err != nil {
-		return o, err
+		return o.run, err
 	}
 	if o.page = o.output == "html"; !o.page {
 		o.print, err = terminal.OptionalPrinter(o.output, "html")
 	}
-	return o, err
+	return o.run, err
 }
 
 func (o *statusOptions) run(ctx context.Context) error {

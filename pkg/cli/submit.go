@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
@@ -98,22 +99,22 @@ type submitOptions struct {
 // objects after the name.
 func newSubmitCommand(name string, streams Streams) *cobra.Command {
 	o := &submitOptions{streams: streams, connection: connection.NewFlags()}
-	return command{
-		use: "submit [NAME] -f FILE... | submit NAME --from-live -l LABELS", short: "Create or update an Application from manifests",
-		long: submitLong, example: submitExample,
-		statuses: []string{"submitted; with --wait: also ready", "with --wait: not ready in time, or stalled", "an error, also one in the flags or in the files"},
-		args: func(cmd *cobra.Command, args []string) error {
+	return command.Spec{
+		Use: "submit [NAME] -f FILE... | submit NAME --from-live -l LABELS", Short: "Create or update an Application from manifests",
+		Long: submitLong, Example: submitExample,
+		Statuses: []string{"submitted; with --wait: also ready", "with --wait: not ready in time, or stalled", "an error, also one in the flags or in the files"},
+		Args: func(cmd *cobra.Command, args []string) error {
 			if o.flags.FromLive {
 				return nil
 			}
-			return atMost(1)(cmd, args)
+			return command.AtMost(1)(cmd, args)
 		},
-		flags: o.add, options: o.options, complete: o.complete, connection: o.connection,
-		completeFlags: map[string]completer{
-			"hook":     oneOf("complete"),
-			"adoption": oneOf("Never", "IfUnowned", "Always"), "deletion-policy": oneOf("Delete", "Orphan"),
+		Flags: o.add, Options: o.options, Complete: o.complete, Connection: o.connection,
+		CompleteFlags: map[string]command.Completer{
+			"hook":     command.OneOf("complete"),
+			"adoption": command.OneOf("Never", "IfUnowned", "Always"), "deletion-policy": command.OneOf("Delete", "Orphan"),
 		},
-	}.build(name)
+	}.Build(name)
 }
 
 func (o *submitOptions) add(flags *pflag.FlagSet) {
@@ -129,15 +130,15 @@ func (o *submitOptions) add(flags *pflag.FlagSet) {
 }
 
 // options validates the flags and the arguments.
-func (o *submitOptions) options(args []string) (_ runner, err error) {
+func (o *submitOptions) options(args []string) (_ command.Run, err error) {
 	if o.source, err = o.flags.Options(o.streams, args); err != nil {
-		return o, err
+		return o.run, err
 	}
 	if err = o.checkLive(args); err != nil {
-		return o, err
+		return o.run, err
 	}
 	err = errors.Join(o.wait.Check(), o.Parse())
-	return o, errors.Join(err, o.Waitable(o.wait))
+	return o.run, errors.Join(err, o.Waitable(o.wait))
 }
 
 // run validates and decides before the first write, so that an invalid file changes nothing.

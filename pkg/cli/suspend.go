@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
@@ -25,19 +26,19 @@ type suspendOptions struct {
 }
 
 func newSuspendCommand(name string, streams Streams) *cobra.Command {
-	return changing(command{
-		use: "suspend NAME", short: "Stop all writes for an Application",
-		long: suspendLong, example: "  # Correct nothing of web until you resume it\n  PROGRAM suspend web",
-		statuses: []string{"it is suspended"},
-	}, streams, change{}, "", func(o change) runner { return suspendOptions{o, true} }).build(name)
+	return changing(command.Spec{
+		Use: "suspend NAME", Short: "Stop all writes for an Application",
+		Long: suspendLong, Example: "  # Correct nothing of web until you resume it\n  PROGRAM suspend web",
+		Statuses: []string{"it is suspended"},
+	}, streams, change{}, "", func(o change) command.Run { return suspendOptions{o, true}.run }).Build(name)
 }
 
 func newResumeCommand(name string, streams Streams) *cobra.Command {
-	return changing(command{
-		use: "resume NAME", short: "Resume a suspended Application",
-		long: resumeLong, example: "  # Correct the drift, and wait until web is ready\n  PROGRAM resume web --wait",
-		statuses: []string{"it is resumed; with --wait: also ready", "with --wait: not ready in time, or stalled"},
-	}, streams, change{}, "until it is ready", func(o change) runner { return suspendOptions{o, false} }).build(name)
+	return changing(command.Spec{
+		Use: "resume NAME", Short: "Resume a suspended Application",
+		Long: resumeLong, Example: "  # Correct the drift, and wait until web is ready\n  PROGRAM resume web --wait",
+		Statuses: []string{"it is resumed; with --wait: also ready", "with --wait: not ready in time, or stalled"},
+	}, streams, change{}, "until it is ready", func(o change) command.Run { return suspendOptions{o, false}.run }).Build(name)
 }
 
 // run succeeds without a change if the Application has the state already, so that scripts can repeat the command.

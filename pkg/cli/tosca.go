@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/tosca"
@@ -39,12 +40,12 @@ type toscaValidateOptions struct {
 
 func newTOSCACommand(name string, streams Streams) *cobra.Command {
 	o := &toscaValidateOptions{streams: streams}
-	return command{
-		use: "tosca FILE|URL|-...", short: "Find the errors of templates and archives",
-		long: toscaValidateLong, example: toscaValidateExample,
-		statuses: []string{"no errors, perhaps warnings", "", "errors, also in the flags or files"},
-		args:     atLeast("FILE"), takesFiles: true, flags: o.add, options: o.options,
-	}.build(name)
+	return command.Spec{
+		Use: "tosca FILE|URL|-...", Short: "Find the errors of templates and archives",
+		Long: toscaValidateLong, Example: toscaValidateExample,
+		Statuses: []string{"no errors, perhaps warnings", "", "errors, also in the flags or files"},
+		Args:     command.AtLeast("FILE"), TakesFiles: true, Flags: o.add, Options: o.options,
+	}.Build(name)
 }
 
 func (o *toscaValidateOptions) add(flags *pflag.FlagSet) {
@@ -52,12 +53,12 @@ func (o *toscaValidateOptions) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json`: print for programs")
 }
 
-func (o *toscaValidateOptions) options(args []string) (_ runner, err error) {
+func (o *toscaValidateOptions) options(args []string) (_ command.Run, err error) {
 	o.files = files.Unique(args)
 	if o.print, err = terminal.OptionalPrinter(o.output); err == nil {
 		err = o.template.parse(o.streams.In, false)
 	}
-	return o, err
+	return o.run, err
 }
 
 // Finding is a validation error or a warning, as `author tosca -o json` prints it. Line and Column begin with 1; 0

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/tosca"
@@ -44,12 +45,12 @@ type translateOptions struct {
 
 func newTranslateCommand(name string, streams Streams) *cobra.Command {
 	o := &translateOptions{streams: streams}
-	return command{
-		use: "translate FILE|URL|- [--input NAME=VALUE]...", short: "Translate a TOSCA template or CSAR into manifests",
-		long: translateLong, example: translateExample,
-		statuses: []string{"printed", "", "an error, also one in the flags or in the template"},
-		args:     exactly("FILE"), takesFiles: true, flags: o.add, options: o.options,
-	}.build(name)
+	return command.Spec{
+		Use: "translate FILE|URL|- [--input NAME=VALUE]...", Short: "Translate a TOSCA template or CSAR into manifests",
+		Long: translateLong, Example: translateExample,
+		Statuses: []string{"printed", "", "an error, also one in the flags or in the template"},
+		Args:     command.Exactly("FILE"), TakesFiles: true, Flags: o.add, Options: o.options,
+	}.Build(name)
 }
 
 func (o *translateOptions) add(flags *pflag.FlagSet) {
@@ -58,12 +59,12 @@ func (o *translateOptions) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.raw, "raw", false, "print the unparsed text of each node, to find errors in templates")
 }
 
-func (o *translateOptions) options(args []string) (_ runner, err error) {
+func (o *translateOptions) options(args []string) (_ command.Run, err error) {
 	o.file = args[0]
 	if _, err = terminal.PrinterFor(o.output); err == nil {
 		err = o.template.parse(o.streams.In, o.raw)
 	}
-	return o, err
+	return o.run, err
 }
 
 // run prints warnings also if the translation fails.

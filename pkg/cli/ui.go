@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/page"
 )
@@ -43,21 +44,21 @@ type uiOptions struct {
 // newUICommand returns the command `ui`. It takes no files: the pages follow a cluster.
 func newUICommand(name string, streams Streams) *cobra.Command {
 	o := &uiOptions{streams: streams, connection: connection.NewFlags(), program: name}
-	return command{
-		use: "ui", short: "Serve web pages about Applications, on this machine",
-		long: uiLong, example: uiExample, statuses: []string{"ended, by Ctrl-C"},
-		args: exactly(),
-		flags: func(flags *pflag.FlagSet) {
+	return command.Spec{
+		Use: "ui", Short: "Serve web pages about Applications, on this machine",
+		Long: uiLong, Example: uiExample, Statuses: []string{"ended, by Ctrl-C"},
+		Args: command.Exactly(),
+		Flags: func(flags *pflag.FlagSet) {
 			flags.IntVar(&o.port, "port", 0, "`PORT`: port of 127.0.0.1; 0: any free port")
 		},
-		options: func([]string) (runner, error) {
+		Options: func([]string) (command.Run, error) {
 			if o.port < 0 || o.port > 65535 {
 				return nil, fmt.Errorf("--port must be 1 to 65535, or 0 for any free port, not %d", o.port)
 			}
-			return o, nil
+			return o.run, nil
 		},
-		connection: o.connection,
-	}.build(name)
+		Connection: o.connection,
+	}.Build(name)
 }
 
 // run listens only on the loopback address, because the pages show objects with the rights of the user.

@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/builtin"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
@@ -60,13 +61,13 @@ type uninstallOptions struct {
 
 func newUninstallCommand(name string, streams Streams) *cobra.Command {
 	o := &uninstallOptions{streams: streams, connection: connection.NewFlags()}
-	return command{
-		use: "uninstall", short: "Remove Holdfast from a cluster",
-		long: uninstallLong, example: uninstallExample,
-		statuses: []string{"uninstalled", "there are Applications, or they were not released in time; or not confirmed"},
-		args:     noArguments, flags: o.add, connection: o.connection,
-		options: func([]string) (runner, error) { return o, errors.Join(o.wait.Check(), o.write.Parse()) },
-	}.build(name)
+	return command.Spec{
+		Use: "uninstall", Short: "Remove Holdfast from a cluster",
+		Long: uninstallLong, Example: uninstallExample,
+		Statuses: []string{"uninstalled", "there are Applications, or they were not released in time; or not confirmed"},
+		Args:     command.AtMost(0), Flags: o.add, Connection: o.connection,
+		Options: func([]string) (command.Run, error) { return o.run, errors.Join(o.wait.Check(), o.write.Parse()) },
+	}.Build(name)
 }
 
 func (o *uninstallOptions) add(flags *pflag.FlagSet) {

@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/version"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
@@ -60,12 +61,12 @@ type Server struct {
 
 func newVersionCommand(name string, streams Streams) *cobra.Command {
 	o := &versionOptions{streams: streams, connection: connection.NewFlags()}
-	return command{
-		use: "version", short: "Print the versions of this program and of the cluster",
-		long: versionLong, example: versionExample,
-		statuses: []string{"printed", "", "an error, also one in the flags, or the cluster cannot be reached"},
-		args:     noArguments, flags: o.add, options: o.options, connection: o.connection,
-	}.build(name)
+	return command.Spec{
+		Use: "version", Short: "Print the versions of this program and of the cluster",
+		Long: versionLong, Example: versionExample,
+		Statuses: []string{"printed", "", "an error, also one in the flags, or the cluster cannot be reached"},
+		Args:     command.AtMost(0), Flags: o.add, Options: o.options, Connection: o.connection,
+	}.Build(name)
 }
 
 func (o *versionOptions) add(flags *pflag.FlagSet) {
@@ -73,9 +74,9 @@ func (o *versionOptions) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.client, "client", false, "only this program, without the cluster")
 }
 
-func (o *versionOptions) options([]string) (_ runner, err error) {
+func (o *versionOptions) options([]string) (_ command.Run, err error) {
 	o.print, err = terminal.OptionalPrinter(o.output)
-	return o, err
+	return o.run, err
 }
 
 func (o *versionOptions) run(context.Context) error {

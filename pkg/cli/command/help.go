@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"slices"
@@ -10,6 +10,33 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
+
+// UsageTemplate is cobra's template, with the flags wrapped at 80 columns.
+const UsageTemplate = `Usage:
+  {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+{{range $group := .Groups}}{{.Title}}:{{range $.Commands}}{{if and .IsAvailableCommand (eq .GroupID $group.ID)}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+
+{{end}}{{if not .Groups}}Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+
+{{end}}{{end}}{{if .HasAvailableLocalFlags}}{{if not .HasAvailableSubCommands}}
+
+{{end}}Flags:
+{{ownFlags .LocalFlags}}{{end}}{{if .HasAvailableSubCommands}}
+
+Use "{{.CommandPath}} COMMAND --help" for more about a command.{{end}}{{if .HasFlags}}{{if .Flags.Lookup "kubeconfig"}}
+
+Connection flags:
+{{connectionFlags .LocalFlags}}
+
+kubectl's other flags for the connection (--server, --token, --user, --as-group,
+...) work, too.{{end}}{{end}}
+`
 
 // These functions are global in cobra, so they are registered once.
 func init() {

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -13,73 +13,70 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// command is the specification of a command. Its options are set by its flags, and do not depend on cobra. The
-// constructors of the commands fill it, and build makes the cobra command. The fields are not changed later.
-type command struct {
-	use, short, long, example string
-	// statuses are the meanings of the exit statuses 0, 1 and 2, for the help. Without a meaning, the help leaves
+// Spec is the specification of a command. Its options are set by its flags, and do not depend on cobra. The
+// constructors of the commands fill it, and Build makes the cobra command. The fields are not changed later.
+type Spec struct {
+	Use, Short, Long, Example string
+	// Statuses are the meanings of the exit statuses 0, 1 and 2, for the help. Without a meaning, the help leaves
 	// out the status 1, and the status 2 has the meaning that most commands share.
-	statuses []string
-	args     cobra.PositionalArgs // checks the number of arguments; nil: any number
-	// flags registers the flags other than those of connection, which are registered before.
-	flags func(*pflag.FlagSet)
-	// options validates flags and arguments without sending any request.
-	options func(args []string) (runner, error)
-	// complete completes arguments; nil if there is nothing to complete.
-	complete completer
-	// takesFiles is set if the arguments are files, which the shell completes.
-	takesFiles bool
-	// connection has the flags that select the cluster, if the command uses one.
-	connection connection.Flags
-	// completeFlags completes the values of flags, by the name of the flag. Flags whose usage lists the
+	Statuses []string
+	Args     cobra.PositionalArgs // checks the number of arguments; nil: any number
+	// Flags registers the flags other than those of Connection, which are registered before.
+	Flags func(*pflag.FlagSet)
+	// Options validates flags and arguments without sending any request.
+	Options func(args []string) (Run, error)
+	// Complete completes arguments; nil if there is nothing to complete.
+	Complete Completer
+	// TakesFiles is set if the arguments are files, which the shell completes.
+	TakesFiles bool
+	// Connection has the flags that select the cluster, if the command uses one.
+	Connection connection.Flags
+	// CompleteFlags completes the values of flags, by the name of the flag. Flags whose usage lists the
 	// values, as in `yaml|json`, are completed without an item here.
-	completeFlags map[string]completer
+	CompleteFlags map[string]Completer
 }
 
-// runner is a command with parsed flags. Validation and execution are separate, so that an invalid flag is reported
+// Constructor is the constructor of a command. name is the name of the program. Constructors only register flags:
+// they read no file and send no request, because all of them run for each command.
+type Constructor func(name string, streams terminal.Streams) *cobra.Command
+
+// Run runs a command with parsed flags. Validation and execution are separate, so that an invalid flag is reported
 // before any request, file or prompt.
-type runner interface {
-	run(ctx context.Context) error
-}
+type Run func(ctx context.Context) error
 
-// runnerFunc is a function as a runner.
-type runnerFunc func(ctx context.Context) error
-
-func (f runnerFunc) run(ctx context.Context) error { return f(ctx) }
-
-// completer is a function that returns the possible values of an argument or a flag. args are the preceding
+// Completer is a function that returns the possible values of an argument or a flag. args are the preceding
 // arguments.
-type completer func(ctx context.Context, args []string, typed string) []string
+type Completer func(ctx context.Context, args []string, typed string) []string
 
-// build returns the cobra command. name is the name of the program. cobra calls, in this order: Args for the number
-// of arguments, then RunE with options and run. An error of options is a UsageError, whose message refers to --help.
-// An error of run is not.
-func (c command) build(name string) *cobra.Command {
+// Build returns the cobra command. name is the name of the program. cobra calls, in this order: Args for the number
+// of arguments, then RunE with Options and its Run. An error of Options is a UsageError, whose message refers to --help.
+// An error of Run is not.
+func (c Spec) Build(name string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: c.use, Short: c.short, Long: reflow(examples(name, c.long) + exitStatuses(c.statuses)), Args: c.args,
-		Example: examples(name, c.example),
+		Use: c.Use, Short: c.Short, Long: reflow(examples(name, c.Long) + exitStatuses(c.Statuses)), Args: c.Args,
+		Example: examples(name, c.Example),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := c.options(args)
+			run, err := c.Options(args)
 			if err != nil {
 				return &terminal.UsageError{Command: cmd.CommandPath(), Err: err}
 			}
-			return options.run(cmd.Context())
+			return run(cmd.Context())
 		},
-		ValidArgsFunction:     c.complete.cobra(),
+		ValidArgsFunction:     c.Complete.cobra(),
 		DisableFlagsInUseLine: true,
 	}
-	if c.takesFiles {
+	if c.TakesFiles {
 		cmd.ValidArgsFunction = nil
 	}
-	if c.connection.ConfigFlags != nil {
-		c.connection.Add(cmd.Flags())
+	if c.Connection.ConfigFlags != nil {
+		c.Connection.Add(cmd.Flags())
 	}
-	if c.flags != nil {
-		c.flags(cmd.Flags())
+	if c.Flags != nil {
+		c.Flags(cmd.Flags())
 	}
 	for flag, complete := range c.flagCompleters(cmd.Flags()) {
 		if cmd.RegisterFlagCompletionFunc(flag, complete.cobra()) != nil {
-			panic("the command " + c.use + " has no flag --" + flag)
+			panic("the command " + c.Use + " has no flag --" + flag)
 		}
 	}
 	return cmd
@@ -108,28 +105,28 @@ func exitStatuses(meanings []string) string {
 //	-o, with the usage `yaml|json`  yaml, json
 //	--context, --namespace          from the kubeconfig, and from the cluster
 //	--dry-run                       client, server, none
-//	completeFlags                   takes precedence
-func (c command) flagCompleters(flags *pflag.FlagSet) map[string]completer {
-	all := map[string]completer{}
+//	CompleteFlags                   takes precedence
+func (c Spec) flagCompleters(flags *pflag.FlagSet) map[string]Completer {
+	all := map[string]Completer{}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if takes, _ := pflag.UnquoteUsage(flag); strings.Contains(takes, "|") {
-			all[flag.Name] = oneOf(strings.Split(takes, "|")...)
+			all[flag.Name] = OneOf(strings.Split(takes, "|")...)
 		}
 	})
-	if c.connection.ConfigFlags != nil {
-		all["context"], all["namespace"] = c.connection.Contexts, c.connection.Namespaces
+	if c.Connection.ConfigFlags != nil {
+		all["context"], all["namespace"] = c.Connection.Contexts, c.Connection.Namespaces
 	}
 	if flags.Lookup("dry-run") != nil {
-		all["dry-run"] = oneOf("client", "server", "none")
+		all["dry-run"] = OneOf("client", "server", "none")
 	}
-	maps.Copy(all, c.completeFlags)
+	maps.Copy(all, c.CompleteFlags)
 	return all
 }
 
-// cobra returns the completions that begin with the typed text. It never completes files, because no completer is
-// for files. A nil completer completes nothing. A completer may return other words, too, so that it needs no filter.
+// cobra returns the completions that begin with the typed text. It never completes files, because no Completer is
+// for files. A nil Completer completes nothing. A Completer may return other words, too, so that it needs no filter.
 // A word that ends in "=" or "/" gets no space after it, because the user continues it.
-func (c completer) cobra() cobra.CompletionFunc {
+func (c Completer) cobra() cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if c == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -147,8 +144,8 @@ func (c completer) cobra() cobra.CompletionFunc {
 	}
 }
 
-// oneOf returns a completer for fixed words.
-func oneOf(words ...string) completer {
+// OneOf returns a Completer for fixed words.
+func OneOf(words ...string) Completer {
 	return func(context.Context, []string, string) []string { return words }
 }
 
