@@ -36,7 +36,7 @@ func bundle(t *testing.T, n int) string {
 func TestLargeApplicationLooksLikeOne(t *testing.T) {
 	dir := t.TempDir()
 	env := &testscript.Env{WorkDir: dir}
-	require.NoError(t, setup(env, ""))
+	require.NoError(t, setEnv(env, ""))
 	for _, name := range []string{"KUBECONFIG", "NS", "HOME"} {
 		t.Setenv(name, env.Getenv(name))
 	}

@@ -114,7 +114,7 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup:               func(env *testscript.Env) error { return setup(env, served.URL) },
+		Setup:               func(env *testscript.Env) error { return setEnv(env, served.URL) },
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"status": EndsWith, "examples": RunExamples, "kubectl": kubectl, "await": await,
 		},
@@ -123,9 +123,9 @@ func TestScript(t *testing.T) {
 
 var namespaces atomic.Int64
 
-// setup creates a namespace for a script, in which the applier has all permissions, and a kubeconfig with a
+// setEnv creates a namespace for a script, in which the applier has all permissions, and a kubeconfig with a
 // context for it.
-func setup(env *testscript.Env, url string) error {
+func setEnv(env *testscript.Env, url string) error {
 	c, err := held()
 	if err != nil {
 		return err

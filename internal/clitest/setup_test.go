@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/cli"
+	"holdfast.dev/holdfast/pkg/cli/setup"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller"
 )
@@ -47,7 +48,7 @@ func (s setUp) results(args ...string) (status int, results map[string]string) {
 	s.Helper()
 	status, stdout, stderr := s.holdfast(append([]string{"check", "-o", "json"}, args...)...)
 	require.Empty(s, stderr)
-	var printed struct{ Checks []cli.CheckResult }
+	var printed struct{ Checks []setup.CheckResult }
 	require.NoError(s, json.Unmarshal([]byte(stdout), &printed))
 	results = map[string]string{}
 	for _, c := range printed.Checks {

@@ -1,5 +1,5 @@
-// Package cli is the command line of Holdfast. Each command has its own file. Its options are set by flags, and
-// its logic does not depend on cobra.
+// Package cli is the command line of Holdfast. Each command has its own file here, unless it belongs to a group with
+// a package: setup. Its options are set by flags, and its logic does not depend on cobra.
 //
 // The package makes no decisions of its own. It prints what package plan decides, so it cannot disagree with the
 // controller. Commands write data to one stream and messages to the other. They return an error that determines
@@ -7,6 +7,7 @@
 //
 // The commands share these packages. Each package depends only on those after it:
 //
+//   - setup installs, checks and uninstalls Holdfast
 //   - command makes commands from their texts, flags and functions, and describes wrong arguments and flags
 //   - page presents results as HTML
 //   - report presents results as text and as values

@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/version"
 	"holdfast.dev/holdfast/pkg/cli/command"
+	"holdfast.dev/holdfast/pkg/cli/setup"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
@@ -165,7 +166,7 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 			newSubmitCommand, newHoldCommand, newFreeCommand, newModeCommand, newSuspendCommand, newResumeCommand,
 			newReconcileCommand, newDeleteCommand,
 		}},
-		{"set-up", "Set up", []command.Constructor{newInstallCommand, newCheckCommand, newUninstallCommand, newCompletionCommand, newVersionCommand}},
+		{"set-up", "Set up", append(setup.Commands(), newCompletionCommand, newVersionCommand)},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, newOne := range group.commands {

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/setup"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/source"
 )
@@ -137,8 +138,7 @@ func (o *submitOptions) options(args []string) (_ command.Run, err error) {
 	if err = o.checkLive(args); err != nil {
 		return o.run, err
 	}
-	err = errors.Join(o.wait.Check(), o.Parse())
-	return o.run, errors.Join(err, o.Waitable(o.wait))
+	return o.run, errors.Join(o.wait.Check(), o.Parse(), o.Waitable(o.wait))
 }
 
 // run validates and decides before the first write, so that an invalid file changes nothing.
@@ -305,8 +305,8 @@ func (o *submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster
 	return created, err
 }
 
-// send creates the namespace if necessary, writes the Application, and waits. In a dry run, the new namespace does not
-// exist, so the API server cannot validate the Application.
+// send creates the namespace if necessary, writes the Application, reports missing rights of a new one, and waits. In a
+// dry run, the new namespace does not exist, so the API server cannot validate the Application.
 //
 //	application.holdfast.dev/web created
 //	application.holdfast.dev/web configured
@@ -328,26 +328,11 @@ func (o *submitOptions) send(ctx context.Context, c *connection.Cluster, s *file
 	if err := o.WriteFlags.Print(o.streams, result.Stored, result.Done); err != nil {
 		return err
 	}
-	if result.Done == "created" && !o.IsDry() {
-		o.nameRights(ctx, c, s)
+	if d := s.Decision(); d != nil && result.Done == "created" && !o.IsDry() {
+		terminal.Note(o.streams.Err, setup.MissingRights(ctx, c, *d)...)
 	}
 	if !o.wait.Wait {
 		return nil
 	}
 	return o.wait.Ready(ctx, c, o.streams, s.Namespace, s.Name)
-}
-
-// nameRights prints the command that grants the rights of a new Application, if they are missing. A user who may not
-// ask for the rights of a ServiceAccount gets no note. It asks for one verb and one object of each rule, so that
-// submit stays fast. `check NAME` asks for all.
-func (o *submitOptions) nameRights(ctx context.Context, c *connection.Cluster, s *files.Submission) {
-	d := s.Decision()
-	if d == nil {
-		return
-	}
-	r := rightsOf(ctx, c, *d)
-	if missing, err := r.missing(ctx, c, false); err == nil && missing != "" {
-		fmt.Fprintf(o.streams.Err, "note: the ServiceAccount %s/%s may not %s. To grant it the rights of the Application, run: %s\n",
-			s.Namespace, r.account, missing, r.command("", files.ManifestFlags{}))
-	}
 }

@@ -11,12 +11,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster/installed"
 	"holdfast.dev/holdfast/pkg/cli"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"holdfast.dev/holdfast/pkg/cli/setup"
 )
 
 // image is an image that users choose.
@@ -137,13 +139,13 @@ func (h *helm) checks(w way) {
 	w.apply(h)
 }
 
-func (h *helm) results() map[string]cli.CheckResult {
+func (h *helm) results() map[string]setup.CheckResult {
 	h.t.Helper()
 	_, stdout, stderr := h.holdfast("check", "-n", "shop", "-o", "json")
 	require.Empty(h.t, stderr)
-	var printed struct{ Checks []cli.CheckResult }
+	var printed struct{ Checks []setup.CheckResult }
 	require.NoError(h.t, json.Unmarshal([]byte(stdout), &printed))
-	found := map[string]cli.CheckResult{}
+	found := map[string]setup.CheckResult{}
 	for _, c := range printed.Checks {
 		found[c.Check] = c
 	}

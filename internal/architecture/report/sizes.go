@@ -19,13 +19,13 @@ type size struct{ fields, methods int }
 
 // larger are the types that exceed the bounds. Their sizes may only fall, and no type may be added.
 var larger = map[string]size{
-	"pkg/cli.checker":              {12, 71},
 	"pkg/cli/connection.Cluster":   {9, 56},
 	"pkg/cli/connection.submitter": {11, 43},
 	"pkg/cli/connection.view":      {15, 48},
 	"pkg/cli/files.Decision":       {30, 64},
 	"pkg/cli/report.Differences":   {37, 78},
 	"pkg/cli/report.advisor":       {33, 73},
+	"pkg/cli/setup.checker":        {12, 71},
 	"pkg/delta.listCursor":         {28, 21},
 	"pkg/observer.Schema":          {12, 41},
 	"pkg/plan.Plan":                {15, 48},

@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"cmp"
@@ -288,6 +288,17 @@ func (r rights) missing(ctx context.Context, c *connection.Cluster, thorough boo
 		}
 	}
 	return "", nil
+}
+
+// MissingRights returns a note with the command that grants the rights of an Application to its ServiceAccount; none if
+// it has them, or if the user may not ask for the rights of a ServiceAccount. It asks for one verb and one object of each
+// rule, so that submit stays fast. `check NAME` asks for all.
+func MissingRights(ctx context.Context, c *connection.Cluster, d files.Decision) (notes []string) {
+	r := rightsOf(ctx, c, d)
+	if missing, err := r.missing(ctx, c, false); err == nil && missing != "" {
+		notes = append(notes, "the ServiceAccount "+r.app.Namespace+"/"+r.account+" may not "+missing+". To grant it the rights of the Application, run: "+r.command("", files.ManifestFlags{}))
+	}
+	return notes
 }
 
 // unwatched returns a permission to watch objects of the Application that the controller does not have, and the command

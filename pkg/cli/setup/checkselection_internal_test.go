@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/internal/clitest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -101,7 +102,7 @@ func TestExactlyOneControllerSelects(t *testing.T) {
 				responses["/apis/holdfast.dev/v1alpha1/namespaces/shop/applications"] = []string{`{"apiVersion": "holdfast.dev/v1alpha1", "kind": "ApplicationList", "items": [
 					{"metadata": {"namespace": "shop", "name": "a", "uid": "1", "labels": {"part": "x"}}}, {"metadata": {"namespace": "shop", "name": "b", "uid": "2", "labels": {"part": "y"}}}]}`}
 			}
-			server := httptest.NewServer(&apiServer{responses: responses})
+			server := httptest.NewServer(&clitest.APIServer{Responses: responses})
 			defer server.Close()
 			client, err := cluster.NewClient(&rest.Config{Host: server.URL})
 			require.NoError(t, err)

@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"cmp"
@@ -52,14 +52,14 @@ const uninstallExample = `
 //	Applications          yes        they are deleted with deletionPolicy Orphan, then Holdfast
 //	neither               any        Holdfast is removed
 type uninstallOptions struct {
-	streams      Streams
+	streams      terminal.Streams
 	connection   connection.Flags
 	wait         connection.WaitFlags
 	write        connection.WriteFlags
 	release, yes bool
 }
 
-func newUninstallCommand(name string, streams Streams) *cobra.Command {
+func newUninstallCommand(name string, streams terminal.Streams) *cobra.Command {
 	o := &uninstallOptions{streams: streams, connection: connection.NewFlags()}
 	return command.Spec{
 		Use: "uninstall", Short: "Remove Holdfast from a cluster",
@@ -127,9 +127,8 @@ func (o *uninstallOptions) checkNamespace(found installation) error {
 		return nil
 	case found.bound != "":
 		return fmt.Errorf("nothing was uninstalled: the controller is in the namespace %s, and the namespace %s would be deleted: omit -n", found.bound, named)
-	default:
-		return fmt.Errorf("nothing was uninstalled: the namespace %s has no controller, and would be deleted: omit -n", named)
 	}
+	return fmt.Errorf("nothing was uninstalled: the namespace %s has no controller, and would be deleted: omit -n", *o.connection.Namespace)
 }
 
 // releasable returns all Applications of the cluster, or an error if they or other objects prevent the removal of
@@ -344,7 +343,6 @@ func removalOrder(object *unstructured.Unstructured) int {
 		return 3
 	case object.GetKind() == "Namespace":
 		return 4
-	default:
-		return 2
 	}
+	return 2
 }

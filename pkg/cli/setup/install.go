@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"cmp"
@@ -54,7 +54,7 @@ const installExample = `
 //	--export, --dry-run=client  printed
 //	--dry-run=server            sent as dry runs
 type installOptions struct {
-	streams    Streams
+	streams    terminal.Streams
 	connection connection.Flags
 	wait       connection.WaitFlags
 	write      connection.WriteFlags
@@ -66,7 +66,7 @@ type installOptions struct {
 	image   string
 }
 
-func newInstallCommand(name string, streams Streams) *cobra.Command {
+func newInstallCommand(name string, streams terminal.Streams) *cobra.Command {
 	o := &installOptions{streams: streams, connection: connection.NewFlags(), without: map[string]*bool{}}
 	return command.Spec{
 		Use: "install [--image IMAGE]", Short: "Install Holdfast into a cluster",
@@ -92,9 +92,8 @@ func (o *installOptions) add(flags *pflag.FlagSet) {
 
 // options validates the flags. -n is validated here, because --export does not send it to an API server.
 func (o *installOptions) options([]string) (command.Run, error) {
-	err := errors.Join(o.wait.Check(), o.write.Parse())
-	if err = errors.Join(err, o.write.Waitable(o.wait)); err != nil {
-		return o.run, err
+	if err := errors.Join(o.wait.Check(), o.write.Parse(), o.write.Waitable(o.wait)); err != nil {
+		return nil, err
 	}
 	if o.wait.Wait && o.export {
 		return nil, errors.New("--export installs nothing, so --wait has no effect: use one of the two")

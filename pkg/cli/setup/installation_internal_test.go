@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"net/http/httptest"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/internal/clitest"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -26,7 +27,7 @@ func TestInstallDoesNotStartAStoppedController(t *testing.T) {
 		`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "holdfast-controller"}, "spec": {"replicas": 0}}`: "other clients have changed the Deployment holdfast-controller: .spec.replicas",
 		`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "holdfast-controller"}, "spec": {"replicas": 1}}`: "",
 	} {
-		server := httptest.NewServer(&apiServer{responses: map[string][]string{"/apis/apps/v1/namespaces/holdfast-system/deployments/holdfast-controller": {live}}})
+		server := httptest.NewServer(&clitest.APIServer{Responses: map[string][]string{"/apis/apps/v1/namespaces/holdfast-system/deployments/holdfast-controller": {live}}})
 		client, err := cluster.NewClient(&rest.Config{Host: server.URL})
 		require.NoError(t, err)
 		c := &connection.Cluster{Client: &connection.Client{Client: client}}
@@ -74,7 +75,7 @@ func TestRemediesKeepRightsInSingleNamespaces(t *testing.T) {
 // A command that creates an existing ServiceAccount would fail.
 func TestAnExistingServiceAccountGetsOnlyARole(t *testing.T) {
 	const account = "/api/v1/namespaces/shop/serviceaccounts/holdfast-applier"
-	server := httptest.NewServer(&apiServer{responses: map[string][]string{
+	server := httptest.NewServer(&clitest.APIServer{Responses: map[string][]string{
 		account: {`{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "holdfast-applier"}}`},
 		"/apis/authorization.k8s.io/v1/subjectaccessreviews": {`{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "status": {"allowed": false}}`},
 	}})

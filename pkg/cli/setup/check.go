@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"cmp"
@@ -54,7 +54,7 @@ const checkExample = `
 //	yes         no    the same, and a check of the rights and kinds of each Application
 //	yes         yes   ServiceAccounts, roles and bindings; nothing is checked
 type checkOptions struct {
-	streams    Streams
+	streams    terminal.Streams
 	connection connection.Flags
 	files      files.ManifestFlags // Applications, instead of a name
 	output     string
@@ -81,7 +81,7 @@ type CheckResult struct {
 	Remedy string `json:"remedy,omitempty" yaml:"remedy,omitempty"`
 }
 
-func newCheckCommand(name string, streams Streams) *cobra.Command {
+func newCheckCommand(name string, streams terminal.Streams) *cobra.Command {
 	o := &checkOptions{streams: streams, connection: connection.NewFlags()}
 	return command.Spec{
 		Use: "check [NAME | -f FILE]", Short: "Check whether a cluster is ready for Applications",
