@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/internal/version"
+	"holdfast.dev/holdfast/pkg/cli/author"
 	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/setup"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -175,7 +176,7 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(newAuthorCommand(name, streams))
+	root.AddCommand(author.NewCommand(name, streams))
 }
 
 // newHelpCommand returns cobra's help command with another error for unknown commands.

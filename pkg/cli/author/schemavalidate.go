@@ -1,4 +1,4 @@
-package cli
+package author
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 
 // schemaValidateOptions are the options to check schemas. schema and manifests are the flags -O and -f.
 type schemaValidateOptions struct {
-	streams           Streams
+	streams           terminal.Streams
 	schema, manifests files.ManifestFlags
 	strict, cluster   bool
 	connection        connection.Flags

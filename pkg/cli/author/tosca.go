@@ -1,4 +1,4 @@
-package cli
+package author
 
 import (
 	"context"
@@ -31,14 +31,14 @@ const toscaValidateExample = `
 `
 
 type toscaValidateOptions struct {
-	streams  Streams
+	streams  terminal.Streams
 	template toscaOptions
 	output   string
 	files    []string
 	print    terminal.Printer // nil: text output
 }
 
-func newTOSCACommand(name string, streams Streams) *cobra.Command {
+func newTOSCACommand(name string, streams terminal.Streams) *cobra.Command {
 	o := &toscaValidateOptions{streams: streams}
 	return command.Spec{
 		Use: "tosca FILE|URL|-...", Short: "Find the errors of templates and archives",
@@ -61,9 +61,9 @@ func (o *toscaValidateOptions) options(args []string) (_ command.Run, err error)
 	return o.run, err
 }
 
-// Finding is a validation error or a warning, as `author tosca -o json` prints it. Line and Column begin with 1; 0
+// finding is a validation error or a warning, as `author tosca -o json` prints it. Line and Column begin with 1; 0
 // means that the position is unknown. Code identifies the kind of error.
-type Finding struct {
+type finding struct {
 	Severity string `json:"severity" yaml:"severity"` // error, warning
 	File     string `json:"file" yaml:"file"`
 	Line     int    `json:"line,omitempty" yaml:"line,omitempty"`
@@ -74,8 +74,8 @@ type Finding struct {
 }
 
 // findingOf returns a validation error or a warning for programs.
-func findingOf(severity string, e tosca.Error) Finding {
-	return Finding{severity, e.File, e.Line, e.Col, e.Path, string(e.Code), e.Msg}
+func findingOf(severity string, e tosca.Error) finding {
+	return finding{severity, e.File, e.Line, e.Col, e.Path, string(e.Code), e.Msg}
 }
 
 // run checks all files, also after one with errors. It stops at a file that it cannot read.
@@ -84,7 +84,7 @@ func findingOf(severity string, e tosca.Error) Finding {
 //	no    "FILE: no errors"         warnings, errors    2
 //	yes   a list of findings        nothing             2
 func (o *toscaValidateOptions) run(ctx context.Context) error {
-	findings, faults := []Finding{}, []error(nil)
+	findings, faults := []finding{}, []error(nil)
 	for _, file := range o.files {
 		result, err := o.template.translate(ctx, file, tosca.Validate)
 		mistakes := tosca.Errors(err)

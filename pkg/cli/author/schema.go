@@ -1,4 +1,4 @@
-package cli
+package author
 
 import (
 	"context"
@@ -11,23 +11,13 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/command"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/explain"
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/observer"
 )
 
-const authorLong = `Print and check what the authors of Applications write: observer schemas, custom
-resources with a built-in template, and TOSCA templates.`
-
-// newAuthorCommand returns the commands for authors. They are not in the help of the program, because other
-// users do not need them.
-func newAuthorCommand(name string, streams Streams) *cobra.Command {
-	return command.Group("author", "Print and check schemas and templates", authorLong,
-		newAuthorSchemaCommand(name, streams),
-		newRenderCommand(name, streams),
-		newTranslateCommand(name, streams),
-		newTOSCACommand(name, streams),
-	)
-}
-
-const authorSchemaLong = `Print or check an observer schema, which names the fields of resources that are held.
+const schemaLong = `Print or check an observer schema, which names the fields of resources that are held.
 
 Without another flag, it prints the default schema of the manifests in -f, which
 applies to a resource without a schema. It holds every field of the manifest. Start
@@ -49,7 +39,7 @@ derived from metadata.managedFields.
 --effective prints the schemas that apply to an Application: its own, those from
 spec.fields, the default schemas, and the additions of hooks.`
 
-const authorSchemaExample = `
+const schemaExample = `
   # A schema to start with
   PROGRAM author schema -f manifests.yaml > schema.yaml
 
@@ -63,14 +53,14 @@ const authorSchemaExample = `
   PROGRAM author schema --effective -f application.yaml
 `
 
-// authorSchemaFlags are the flags of all that `author schema` does with a schema.
+// schemaFlags are the flags of all that `author schema` does with a schema.
 //
 //	flags        task                                     options of
 //	-f           print the default schemas of manifests   schemaDefaultOptions
 //	-f and -O    check a schema                           schemaValidateOptions
 //	--from-live  propose schemas                          schemaSuggestOptions
 //	--effective  print the schemas of an Application      schemaRenderOptions
-type authorSchemaFlags struct {
+type schemaFlags struct {
 	// target has the flags -f and -R for all tasks, and the connection.
 	target connection.Target
 	// live has -l. The arguments are added to it later.
@@ -82,13 +72,13 @@ type authorSchemaFlags struct {
 	fromLive, effective bool
 }
 
-// newAuthorSchemaCommand returns one command for four tasks. The flags of all tasks are registered together, so options
+// newSchemaCommand returns one command for four tasks. The flags of all tasks are registered together, so options
 // must reject those of another task.
-func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
-	f := &authorSchemaFlags{target: connection.NewTarget()}
+func newSchemaCommand(name string, streams terminal.Streams) *cobra.Command {
+	f := &schemaFlags{target: connection.NewTarget()}
 	return command.Spec{
 		Use: "schema [-O FILE] -f FILE | --from-live | --effective", Short: "Print, propose or check an observer schema",
-		Long: authorSchemaLong, Example: authorSchemaExample,
+		Long: schemaLong, Example: schemaExample,
 		Statuses: []string{"printed, or the schema is valid", "", "an error, also one in the flags, the schema or the manifests"},
 		// The task decides which arguments are allowed, and options knows the task.
 		Flags:   f.add,
@@ -108,7 +98,7 @@ func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
 
 // add registers the flags of all tasks. The target registers -f for Applications, so the usage is replaced: here -f
 // can also name manifests.
-func (f *authorSchemaFlags) add(flags *pflag.FlagSet) {
+func (f *schemaFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	f.manifests.AddKustomize(flags)
 	f.check.schema.Add(flags, "observer-schema", "O", "observer schema to check")
@@ -121,7 +111,7 @@ func (f *authorSchemaFlags) add(flags *pflag.FlagSet) {
 
 // options returns the task that the flags select: to render, propose, check or print a schema. The
 // flags of -f and -R belong to the target, so they are copied to the options of the other tasks first.
-func (f *authorSchemaFlags) options(streams Streams, args []string) (command.Run, error) {
+func (f *schemaFlags) options(streams terminal.Streams, args []string) (command.Run, error) {
 	f.manifests.Use(f.target.Sources)
 	f.check.schema.Recurse(f.target.Sources)
 	checks := f.check.schema.Given()
@@ -144,4 +134,64 @@ func (f *authorSchemaFlags) options(streams Streams, args []string) (command.Run
 	}
 	o := &schemaDefaultOptions{streams: streams, manifests: f.manifests}
 	return o.run, errors.Join(f.check.schema.Check(), o.check())
+}
+
+// schemaDefaultOptions are the options to print default schemas.
+type schemaDefaultOptions struct {
+	streams   terminal.Streams
+	manifests files.ManifestFlags
+}
+
+// check returns an error if no manifests are given.
+func (o *schemaDefaultOptions) check() error {
+	if err := o.manifests.Check(); err != nil || o.manifests.Given() {
+		return err
+	}
+	return errors.New("no manifests given: give their files with -f, or a kustomization with -k")
+}
+
+// run prints the default schema of each manifest. It knows the list types of the built-in kinds only. The default
+// schema of the controller can differ for custom kinds, whose lists may have keys.
+func (o *schemaDefaultOptions) run(ctx context.Context) error {
+	documents, err := o.manifests.Read(ctx, files.Input{In: o.streams.In})
+	if err != nil {
+		return err
+	}
+	objects, err := files.Normalized(documents)
+	if err != nil {
+		return err
+	}
+	contents := make([]map[string]any, len(objects))
+	for i, object := range objects {
+		contents[i] = observer.DefaultEntry(object).Typed(kinds.Builtin(object.GVK())).Raw()
+	}
+	return terminal.PrintObjects(o.streams.Out, contents...)
+}
+
+// schemaRenderOptions are the options to print the effective schemas of an Application. The effective schemas are
+// those in status.mangledObserverSchema after the next reconciliation.
+type schemaRenderOptions struct {
+	streams terminal.Streams
+	target  connection.Target
+}
+
+// schemaRendering returns the task for one Application.
+func schemaRendering(target connection.Target, streams terminal.Streams, args []string) (command.Run, error) {
+	rest, err := target.Parse(streams, args)
+	if err == nil && len(rest) > 0 {
+		err = connection.ErrNameAndFile
+	}
+	return schemaRenderOptions{streams, target}.run, err
+}
+
+// run prints the effective schemas, separated by ---.
+func (o schemaRenderOptions) run(ctx context.Context) error {
+	d, _, err := o.target.Decided(ctx)
+	if err != nil {
+		return err
+	}
+	if err := files.NotDecided(d); err != nil {
+		return err
+	}
+	return terminal.PrintObjects(o.streams.Out, explain.Schemas(d.Plan)...)
 }

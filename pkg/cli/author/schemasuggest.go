@@ -1,4 +1,4 @@
-package cli
+package author
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 //	-f manifests       a schema for the live object of each manifest
 //	-f Application     the Application, with a schema for each resource that has none
 type schemaSuggestOptions struct {
-	streams    Streams
+	streams    terminal.Streams
 	connection connection.Flags
 	live       connection.LiveFlags
 	manifests  files.ManifestFlags
@@ -91,7 +91,7 @@ func (o *schemaSuggestOptions) run(ctx context.Context) error {
 //	apiVersion: apps/v1
 //	kind: Deployment
 //	...
-func suggestionText(s suggestion.Proposal, streams Streams) []byte {
+func suggestionText(s suggestion.Proposal, streams terminal.Streams) []byte {
 	var b bytes.Buffer
 	if len(s.LeftOut) > 0 {
 		b.WriteString("# Omitted, because other clients write it:\n")

@@ -1,4 +1,4 @@
-package cli
+package author
 
 import (
 	"bytes"
@@ -36,14 +36,14 @@ const translateExample = `
 `
 
 type translateOptions struct {
-	streams  Streams
+	streams  terminal.Streams
 	template toscaOptions
 	output   string
 	raw      bool
 	file     string
 }
 
-func newTranslateCommand(name string, streams Streams) *cobra.Command {
+func newTranslateCommand(name string, streams terminal.Streams) *cobra.Command {
 	o := &translateOptions{streams: streams}
 	return command.Spec{
 		Use: "translate FILE|URL|- [--input NAME=VALUE]...", Short: "Translate a TOSCA template or CSAR into manifests",

@@ -1,4 +1,4 @@
-package cli
+package author
 
 import (
 	"context"
@@ -33,7 +33,7 @@ const renderExample = `
     PROGRAM diff -f -`
 
 type renderOptions struct {
-	streams Streams
+	streams terminal.Streams
 	output  string
 	sources files.Sources
 	print   terminal.Printer
@@ -41,7 +41,7 @@ type renderOptions struct {
 	application bool
 }
 
-func newRenderCommand(name string, streams Streams) *cobra.Command {
+func newRenderCommand(name string, streams terminal.Streams) *cobra.Command {
 	o := &renderOptions{streams: streams, print: terminal.PrintYAML}
 	return command.Spec{
 		Use:   "render -f FILE... [-o yaml|json|application]",
