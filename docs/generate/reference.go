@@ -27,6 +27,12 @@ Output has colors on a terminal only, and not if ` + "`NO_COLOR`" + ` is set. Va
 Exit status 0 is success, and 2 an error, for example in the flags. A section lists the other statuses of its command. ` + "`holdfast help COMMAND`" + ` has
 more examples. The flags ` + "`--filename` and `--observer-schema`" + ` take a file, a directory, a URL, or ` + "`-`" + ` for standard input. You can repeat them.
 
+Without a cluster, as in ` + "`diff -f` and `--dry-run=client`" + `, the commands know the kinds of Kubernetes 1.36. They also know the kinds that
+CustomResourceDefinitions in the files define. For these kinds they know the scope, the [list types](semantics.md#lists) and the fields. They report no
+unknown fields of other kinds. In a cluster they get other kinds and newer fields from the API server; ` + "`author schema -O` needs `--cluster`" + ` for that.
+
+An unknown field is a warning. ` + "`submit` and `author schema -O`" + ` have ` + "`--strict`" + `, which makes it an error. A field of the live object is always known.
+
 `
 
 // filesUsage begins the part of the help of flags for files that referenceIntro describes. The reference omits

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,4 +35,13 @@ func TestTheReadmeNamesEveryCommand(t *testing.T) {
 	require.NoError(t, err)
 	table := facts.Table(t, string(readme), "| to | there are |")
 	assert.Equal(t, "\n|---|---|\n"+strings.Join(rows, "\n"), table)
+}
+
+// The module k8s.io/api contains the kinds that are known without a cluster.
+func TestTheReferenceNamesTheVersionOfKinds(t *testing.T) {
+	modules, err := os.ReadFile("../../go.mod")
+	require.NoError(t, err)
+	minor := regexp.MustCompile(`k8s\.io/api v0\.(\d+)\.`).FindSubmatch(modules)
+	require.NotNil(t, minor)
+	assert.Contains(t, referenceIntro, "the kinds of Kubernetes 1."+string(minor[1])+".")
 }
