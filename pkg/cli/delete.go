@@ -77,7 +77,7 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if err := report.NotDeletable(app.Application); err != nil {
 		return err
 	}
-	// The copy has the policy that applies to this deletion, so that the messages are about it.
+	// The copy contains the policy that applies to this deletion, so that the messages are about it.
 	meant := app.DeepCopy()
 	if o.orphan {
 		meant.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
@@ -105,8 +105,8 @@ const mostTold = 20
 // answer. Without a terminal, --yes is required. The messages are written to the standard error, before the
 // question. A dry run prints them, and asks nothing.
 func (o deleteOptions) confirm(app *v1alpha1.Application) error {
-	stays := plan.RetainedObjects(app)
-	told := becomes(app, stays)
+	retained := plan.RetainedObjects(app)
+	told := becomes(app, retained)
 	for i, lines := range told {
 		if i == mostTold {
 			o.printLines(fmt.Sprintf("… and %d more: run explain to list them", len(told)-i))
@@ -117,7 +117,7 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	if o.yes || o.write.IsDry() {
 		return nil
 	}
-	what := whatGoes(app, stays)
+	what := whatGoes(app, retained)
 	if !terminal.IsPerson(o.streams.In) {
 		return fmt.Errorf("give --yes to delete the Application %s/%s %s", app.Namespace, app.Name, what)
 	}
@@ -125,13 +125,13 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 }
 
 // becomes returns messages about the effect on adopted objects, on shared objects, and on the restored fields
-// of other objects. Each message is a list of lines. Objects in stays are not deleted.
+// of other objects. Each message is a list of lines. The retained objects are not deleted.
 //
 //	ConfigMap shop/settings existed before the Application, and is kept
 //	Deployment.apps shop/web is shared, and is kept. These fields are restored, ...:
 //	  spec.replicas: 3 again
 //	  metadata.labels[team]: removed
-func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) [][]string {
+func becomes(app *v1alpha1.Application, retained map[manifest.ID]bool) [][]string {
 	var adopted, kept, shared [][]string
 	for _, r := range app.Status.Resources {
 		id, p := manifest.IDFromReference(r.ResourceReference), claim.RecordedPolicy(app, &r)
@@ -141,12 +141,12 @@ func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) [][]string {
 		}
 		if p.Existed && !plan.Orphans(app) {
 			what := "is deleted, too: its manifest or spec.adoptedDeletionPolicy sets the policy Delete"
-			if stays[id] {
+			if retained[id] {
 				what = "is kept"
 			}
 			adopted = append(adopted, []string{fmt.Sprintf("%s existed before the Application, and %s", id, what)})
 		}
-		if p.Restores && stays[id] && len(r.Baseline) > 0 {
+		if p.Restores && retained[id] && len(r.Baseline) > 0 {
 			kept = append(kept, restored(id.String()+" is kept", r))
 		}
 	}
@@ -171,13 +171,13 @@ func (o deleteOptions) printLines(lines ...string) {
 //	Delete the Application shop/web with 2 of its 3 resources?
 //	Delete the Application shop/web and keep its 3 resources as they are?
 //	Delete the Application shop/web and release its 1 shared object?
-func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
+func whatGoes(app *v1alpha1.Application, retained map[manifest.ID]bool) string {
 	shared, goes := 0, 0
 	for _, r := range app.Status.Resources {
 		switch {
 		case claim.RecordedPolicy(app, &r).Claims:
 			shared++
-		case !stays[manifest.IDFromReference(r.ResourceReference)]:
+		case !retained[manifest.IDFromReference(r.ResourceReference)]:
 			goes++
 		}
 	}
@@ -187,9 +187,9 @@ func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
 		return fmt.Sprintf("and release its %s", terminal.Plural(shared, "shared object"))
 	case shared > 0:
 		return fmt.Sprintf("with %d of its %s, and release %s", goes, all, terminal.Plural(shared, "shared object"))
-	case plan.Orphans(app) && len(stays) == len(app.Status.Resources):
+	case plan.Orphans(app) && len(retained) == len(app.Status.Resources):
 		return fmt.Sprintf("and keep its %s as they are", all)
-	case len(stays) > 0:
+	case len(retained) > 0:
 		return fmt.Sprintf("with %d of its %s", goes, all)
 	}
 	return "with its " + all
@@ -225,7 +225,7 @@ func restored(text string, r v1alpha1.ResourceStatus) []string {
 }
 
 // waitUntilDeleted waits until the Application and its resources are deleted. A new Application with its name has
-// another UID, and also ends the wait. The error at the timeout has the message of the condition Ready, which names
+// another UID, and also ends the wait. The error at the timeout contains the message of the condition Ready, which names
 // the object that cannot be deleted.
 func (o deleteOptions) waitUntilDeleted(ctx context.Context, c *connection.Cluster, uid types.UID) error {
 	shown := connection.NewProgress(o.streams)

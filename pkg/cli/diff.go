@@ -85,7 +85,7 @@ type diffOptions struct {
 	output     string
 	submitting bool // --cluster: compare as if the files were submitted
 	all        bool
-	// schema has the observer schema for the manifests of -f. An Application in a file has its own.
+	// schema selects the observer schema for the manifests of -f. An Application in a file has its own.
 	schema  files.ManifestFlags // -O, which needs a name and manifests
 	target  connection.Target
 	palette terminal.Palette

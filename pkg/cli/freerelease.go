@@ -107,7 +107,7 @@ func (o *editOptions) runRelease(ctx context.Context) error {
 }
 
 // released waits until the controller has released the recorded fields, even if the Application is not ready
-// for another reason. leaving has the field paths by object.
+// for another reason. leaving contains the field paths by object.
 //
 //	the Application                      result
 //	deleted, or created again            an error, StatusDifferent

@@ -188,7 +188,7 @@ func (o *historyOptions) entries(ctx context.Context, c *connection.Cluster, app
 
 // follow prints the existing history entries, the oldest first, and then new ones. It ends with an interrupt.
 func (o *historyOptions) follow(ctx context.Context, c *connection.Cluster, options metav1.ListOptions) error {
-	// seen has the entries of the last version of each Application. Entries that leave the status are
+	// seen records the entries of the last version of each Application. Entries that leave the status are
 	// forgotten.
 	seen := map[types.UID]map[string]bool{}
 	return c.Watch(ctx, c.Namespace, options, func(u *unstructured.Unstructured, gone bool) error {

@@ -102,8 +102,8 @@ func (o *editOptions) choose(with []string, id manifest.ID) (string, error) {
 	return id.Name, nil
 }
 
-// extend changes an Application that has the object. For an object that the Application owns, the manifest has the
-// values. For a shared object, the live values are added.
+// extend changes an Application that has the object. For an object that the Application owns, the manifest contains
+// the values. For a shared object, the live values are added.
 func (o *editOptions) extend(ctx context.Context, object connection.LiveObject) error {
 	if o.policy != "" {
 		return o.runRelease(ctx)
@@ -166,9 +166,9 @@ func changedLists(lists []connection.ListEdit) map[string]any {
 	return spec
 }
 
-// withValues returns manifests in which that of the object has the live values at the paths. A field that must be
-// absent gets no value, and a field of the API server or of kubectl neither: the copy in kubectl's annotation has
-// the values of a Secret. is reports whether a manifest was changed. The list of the caller is never changed.
+// withValues returns manifests in which that of the object contains the live values at the paths. A field that must be
+// absent gets no value, and a field of the API server or of kubectl neither: the copy in kubectl's annotation
+// contains the values of a Secret. is reports whether a manifest was changed. The list of the caller is never changed.
 func (o *editOptions) withValues(manifests []runtime.RawExtension, object connection.LiveObject, namespace string) (changed []runtime.RawExtension, is bool, err error) {
 	list := files.ToList(manifests)
 	at := files.Position(list, object.ID, namespace)

@@ -120,7 +120,7 @@ func isAcknowledged(app *v1alpha1.Application, request string) bool {
 }
 
 // checkConfirmation returns an error if deletions still wait for a confirmation, because the digest is then of
-// another set of deletions. The remedy of the status has the digest of the deletions that wait now.
+// another set of deletions. The remedy of the status contains the digest of the deletions that wait now.
 func (o reconcileOptions) checkConfirmation(app *v1alpha1.Application) error {
 	for _, r := range app.Status.Resources {
 		if o.confirm != "" && v1alpha1.InfoForReason(r.Reason).Unconfirmed && r.Remedy != nil {

@@ -61,12 +61,12 @@ const schemaExample = `
 //	--from-live  propose schemas                          schemaSuggestOptions
 //	--effective  print the schemas of an Application      schemaRenderOptions
 type schemaFlags struct {
-	// target has the flags -f and -R for all tasks, and the connection.
+	// target contains the flags -f and -R for all tasks, and the connection.
 	target connection.Target
-	// live has -l. The arguments are added to it later.
+	// live contains -l. The arguments are added to it later.
 	live      connection.LiveFlags
 	manifests files.ManifestFlags
-	// check has the flags of -O; the other fields select the other tasks.
+	// check contains the flags of -O; the other fields select the other tasks.
 	check schemaValidateOptions
 	// They select a task; at most one of them and -O is given.
 	fromLive, effective bool
@@ -168,8 +168,8 @@ func (o *schemaDefaultOptions) run(ctx context.Context) error {
 	return terminal.PrintObjects(o.streams.Out, contents...)
 }
 
-// schemaRenderOptions are the options to print the effective schemas of an Application. The effective schemas are
-// those in status.mangledObserverSchema after the next reconciliation.
+// schemaRenderOptions are the options to print the effective schemas of an Application. The next
+// reconciliation writes them to status.mangledObserverSchema.
 type schemaRenderOptions struct {
 	streams terminal.Streams
 	target  connection.Target

@@ -42,7 +42,7 @@ func (o *toscaOptions) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.networks, "allow-url-network", nil, "`NETWORK`: private network from which URLs may be fetched, for example 10.1.0.0/16")
 }
 
-// parse validates the flags, and sets the fields that depend on them. With raw, the result has the text of each node.
+// parse validates the flags, and sets the fields that depend on them. With raw, the result contains the text of each node.
 func (o *toscaOptions) parse(in io.Reader, raw bool) (err error) {
 	o.in = in
 	o.options = tosca.Options{
@@ -84,7 +84,7 @@ func (o *toscaOptions) translate(ctx context.Context, file string, how translato
 	if err = errors.Join(err, inputsErr); err != nil {
 		return tosca.Result{}, err
 	}
-	var imports beside
+	var imports importer
 	// Imports of other templates have no directory; they can only be URLs.
 	if file != files.Stdin && source.URL == "" {
 		if imports, err = o.openRoot(file); err != nil {
@@ -106,24 +106,24 @@ func (o *toscaOptions) translate(ctx context.Context, file string, how translato
 //	t/shop/shop.yaml  ""       t/shop     .
 //	t/shop/shop.yaml  t        t          shop
 //	shop.yaml         t        an error
-func (o *toscaOptions) openRoot(file string) (beside, error) {
+func (o *toscaOptions) openRoot(file string) (importer, error) {
 	root, below := filepath.Dir(file), "."
 	if o.root != "" {
 		root = o.root
 		above, aboveErr := filepath.Abs(root)
 		template, err := filepath.Abs(filepath.Dir(file))
 		if err = errors.Join(aboveErr, err); err != nil {
-			return beside{}, err
+			return importer{}, err
 		}
 		if below, err = filepath.Rel(above, template); err != nil || !filepath.IsLocal(below) {
-			return beside{}, fmt.Errorf("%s: is not in the directory %s of --root", file, root)
+			return importer{}, fmt.Errorf("%s: is not in the directory %s of --root", file, root)
 		}
 	}
 	opened, err := os.OpenRoot(root)
 	if err != nil {
-		return beside{}, files.Unreadable(root, err)
+		return importer{}, files.Unreadable(root, err)
 	}
-	return beside{root: opened, below: filepath.ToSlash(below), given: o.root != ""}, nil
+	return importer{root: opened, below: filepath.ToSlash(below), given: o.root != ""}, nil
 }
 
 // source reads a template or archive. One byte more than the limit is read, and package tosca rejects the
@@ -165,9 +165,9 @@ func (o *toscaOptions) inputs(ctx context.Context) (map[string]tosca.Input, erro
 	return inputs, err
 }
 
-// beside is a tosca.Resolver of URLs, and of files in the directory of a template or in the one that --root
+// importer is a tosca.Resolver of URLs, and of files in the directory of a template or in the one that --root
 // names. Templates by another author cannot read any other file.
-type beside struct {
+type importer struct {
 	// root is nil for a template from standard input or a URL. It never follows a link out of the directory.
 	root *os.Root
 	// below is the directory of the template in root.
@@ -183,7 +183,7 @@ type beside struct {
 //	../types.yaml      an error, unless --root names a higher directory
 //	/etc/passwd        below/etc/passwd in root
 //	https://...        the fetcher
-func (b beside) Resolve(ctx context.Context, location string) ([]byte, error) {
+func (b importer) Resolve(ctx context.Context, location string) ([]byte, error) {
 	const most = 1 << 20
 	switch {
 	case files.IsURL(location):
@@ -209,7 +209,7 @@ func (b beside) Resolve(ctx context.Context, location string) ([]byte, error) {
 
 // check returns an error unless a file is regular: reading a pipe or a device may never end. os.Root already rejects
 // links that leave the directory. This check makes the error for them understandable.
-func (b beside) check(name string) error {
+func (b importer) check(name string) error {
 	info, err := b.root.Stat(name)
 	switch {
 	case err == nil && info.Mode().IsRegular():

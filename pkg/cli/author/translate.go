@@ -77,7 +77,7 @@ func (o *translateOptions) run(ctx context.Context) error {
 	if err := o.print(result); err != nil {
 		return err
 	}
-	// The standard output has the manifests.
+	// The standard output contains the manifests.
 	for _, output := range result.Outputs {
 		fmt.Fprintln(o.streams.Err, terminal.Visible("output "+output.Name+": "+outputText(output)))
 	}

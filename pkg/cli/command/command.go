@@ -29,7 +29,7 @@ type Spec struct {
 	Complete Completer
 	// TakesFiles is set if the arguments are files, which the shell completes.
 	TakesFiles bool
-	// Connection has the flags that select the cluster, if the command uses one.
+	// Connection contains the flags that select the cluster, if the command uses one.
 	Connection connection.Flags
 	// CompleteFlags completes the values of flags, by the name of the flag. Flags whose usage lists the
 	// values, as in `yaml|json`, are completed without an item here.

@@ -19,7 +19,7 @@ import (
 
 // submitted returns the stored Application with the spec of app, as it would be after a submission. before is a copy
 // of the stored Application, or nil if there is none. A new Application gets a UID to which no object belongs. The
-// result has the stored status: the decision depends on its inventory and last-applied state.
+// result contains the stored status: the decision depends on its inventory and last-applied state.
 func (c *Cluster) submitted(ctx context.Context, app files.Subject) (after files.Subject, before *v1alpha1.Application, err error) {
 	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	switch {

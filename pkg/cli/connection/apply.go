@@ -67,7 +67,7 @@ type submitter struct {
 // If a later step fails, the objects of the earlier steps remain. Repeating the submission uses them.
 func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
 	s := c.submission
-	// The stored version shows whether to create or to apply, and what the submission has changed.
+	// The stored version shows whether to create or to apply, and the changes of the submission.
 	before, err := c.applications.Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return ApplyResult{}, c.Explained(err, "get", "Application "+s.Namespace+"/"+s.Name)

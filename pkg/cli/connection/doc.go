@@ -2,7 +2,7 @@
 // the Application of a command, reads its live objects, decides about it like the controller, sends
 // submissions, and waits for their results.
 //
-// Target has the flags of commands that take an Application of the cluster or of files. Explained adds a
+// Target contains the flags of commands that take an Application of the cluster or of files. Explained adds a
 // remedy to the errors of an API server.
 //
 // The package keeps these rules:

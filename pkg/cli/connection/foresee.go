@@ -37,7 +37,7 @@ func (c *Cluster) Preview(ctx context.Context, s *files.Submission, now time.Tim
 	return &d, before, unreadable, nil
 }
 
-// DryRunResults has the results of the dry runs for the objects of an Application.
+// DryRunResults contains the results of the dry runs for the objects of an Application.
 type DryRunResults struct {
 	// Asked is the number of dry runs, and Fine the number of those that the API server accepted.
 	Asked, Fine int

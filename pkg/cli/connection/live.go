@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/holdfast/pkg/suggestion"
 )
 
-// LiveFlags has the flags that select live objects, by name or by their labels.
+// LiveFlags contains the flags that select live objects, by name or by their labels.
 type LiveFlags struct {
 	// Names are pairs of a kind, in any form that kubectl accepts, and a name.
 	Names [][2]string // kind and name

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-// DryRun is whether a change is sent and stored. It has the values of kubectl's --dry-run.
+// DryRun is whether a change is sent and stored. It takes the values of kubectl's --dry-run.
 type DryRun string
 
 const (

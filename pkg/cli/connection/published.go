@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Mapper resolves kinds, and has the types that the API server publishes for them. It is safe for
+// Mapper resolves kinds, and gets the types that the API server publishes for them. It is safe for
 // concurrent use.
 type Mapper struct {
 	*cluster.Mapper
@@ -41,7 +41,7 @@ func (m *Mapper) published(ctx context.Context, gvk schema.GroupVersionKind, map
 	return m.types.Type(ctx, gvk)
 }
 
-// publishedKinds has the kinds from files, and the types that an API server publishes. It is a
+// publishedKinds contains the kinds from files, and the types that an API server publishes. It is a
 // plan.Publisher.
 type publishedKinds struct {
 	intent.Kinds

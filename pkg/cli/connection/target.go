@@ -176,7 +176,7 @@ func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.
 	if err := s.SetNamespace(c.Namespace, *t.Connection.Namespace); err != nil {
 		return nil, err
 	}
-	_, err = s.Check(ctx, c.View(s.App)) // its errors name the files; the decision has the warnings
+	_, err = s.Check(ctx, c.View(s.App)) // its errors name the files; the decision contains the warnings
 	return []files.Subject{{Application: s.App, Document: storedDocument(s.App)}}, err
 }
 

@@ -37,9 +37,9 @@ type view struct {
 	namespaces []string
 	// mu guards unreadable.
 	mu sync.Mutex
-	// unreadable has the explained errors of objects that could not be read.
+	// unreadable collects the explained errors of objects that could not be read.
 	unreadable []error
-	// unlisted has the resources that the user may not list, with duplicates.
+	// unlisted collects the resources that the user may not list, with duplicates.
 	unlisted []string
 	// unprofiled is a note that the user may not list the HoldProfiles, or a resource that profiles depend on; ""
 	// if the user may. One resource is enough: the first one that is missing is usually the cause of the others.
@@ -111,7 +111,7 @@ func (v *view) Range(ctx context.Context, gk schema.GroupKind, mapping cluster.M
 // label finds objects that left the manifests before the inventory recorded them. Without it, the plan can lack
 // deletions, which unlisted reports. It never has a wrong change.
 func (v *view) Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error) {
-	// The label has the UID, so no object can have it yet.
+	// The label contains the UID, so no object can have it yet.
 	if v.app.UID == "" || v.app.UID == notSubmitted {
 		return nil, nil
 	}
@@ -181,7 +181,7 @@ const notSubmitted = "assigned-when-submitted"
 
 // decide reads the live objects of an Application with the rights of the user, and decides about it like the
 // controller. unreadable reports the objects that could not be read; their changes are blocked. If nothing could be
-// read at all, the plan of the decision is invalid, and unreadable has the reason. The commands that only inspect
+// read at all, the plan of the decision is invalid, and unreadable states the reason. The commands that only inspect
 // show blocked changes. Those that would act on the result return unreadable as their error.
 func (c *Cluster) decide(ctx context.Context, app files.Subject, now time.Time) (d files.Decision, unreadable error) {
 	app, translation := app.Translated(ctx, c.Reader(app.Namespace), !app.NewSource)

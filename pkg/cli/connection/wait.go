@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// WaitFlags has the flags that decide whether and how long to wait. With the zero value, Follow waits
+// WaitFlags contains the flags that decide whether and how long to wait. With the zero value, Follow waits
 // without a limit.
 type WaitFlags struct {
 	// Wait is the value of --wait. A command can set it before Add, as the default.

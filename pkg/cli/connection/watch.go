@@ -13,13 +13,13 @@ import (
 
 // Watch calls visit with each current Application, and after each change, until the user interrupts. gone
 // is true for a deleted Application. If the API server ends the watch, Watch lists again, and visit gets
-// only new versions. It returns the error of visit, or nil after an interrupt. An empty namespace stands
-// for all.
+// only new versions. It returns the error of visit, or nil after an interrupt. An empty namespace
+// means all.
 //
 //	get -w       all Applications of a namespace, or those with the labels of -l
 //	history -w   the same, or one by its name
 func (c *Client) Watch(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
-	// seen has the last resourceVersion of each Application by UID. An Application that is deleted and created again
+	// seen records the last resourceVersion of each Application by UID. An Application that is deleted and created again
 	// has another UID.
 	seen := map[types.UID]string{}
 	once := func(u *unstructured.Unstructured, gone bool) error {

@@ -265,7 +265,7 @@ func below(path manifest.Path, step any) manifest.Path {
 	return append(slices.Clip(path), step)
 }
 
-// wanted has the names of types for users, with an article. All other types are integers.
+// wanted contains the names of types for users, with an article. All other types are integers.
 var wanted = map[reflect.Kind]string{
 	reflect.Struct: "a map", reflect.Map: "a map", reflect.Slice: "a list", reflect.String: "a string", reflect.Bool: "true or false",
 }

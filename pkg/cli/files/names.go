@@ -12,7 +12,7 @@ import (
 )
 
 // ValidName returns an error if a name is not valid for an Application. It is checked before any request is sent.
-// The rule is that of Kubernetes for names of custom resources: a DNS subdomain (RFC 1123), at most 253 characters.
+// Kubernetes has the same rule for names of custom resources: a DNS subdomain (RFC 1123), at most 253 characters.
 func ValidName(name string) error {
 	if len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil

@@ -90,8 +90,8 @@ func Unique(files []string) []string {
 	return different
 }
 
-// FaultAt returns an error at a field of a document. If the field does not exist, the error has the
-// position of its nearest existing parent.
+// FaultAt returns an error at a field of a document. If the field does not exist, the error names
+// the position of its nearest existing parent.
 //
 //	path of the field         known                 position
 //	spec.fields[0].hold[1]    the whole path        of hold[1]

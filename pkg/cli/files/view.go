@@ -36,7 +36,7 @@ type fileView struct {
 	profiles intent.Profiles
 }
 
-// StaticView has the methods of a View about watches, for a View that watches nothing.
+// StaticView implements the methods of a View about watches, for a View that watches nothing.
 type StaticView struct{}
 
 // Ended returns nil, because there is no watch.

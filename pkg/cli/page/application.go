@@ -19,7 +19,7 @@ import (
 // Application is the page of an Application, with all its resources.
 type Application struct {
 	Header
-	// Next has the remedies, the most urgent first.
+	// Next lists the remedies, the most urgent first.
 	Next     []report.Advice
 	Warnings []string
 	// Notes are about the decision and about data that could not be read.
@@ -28,7 +28,7 @@ type Application struct {
 	Tree []Branch
 	// Partial is nil if the page shows all objects of the tree field by field.
 	Partial *Partial
-	// Owned is true if the tree has the objects that the resources own.
+	// Owned is true if the tree contains the objects that the resources own.
 	Owned bool
 	// corrected is true if the controller corrects drift.
 	corrected bool
@@ -37,10 +37,10 @@ type Application struct {
 	Plan    []PlanLine
 	// Count is the last line of the plan.
 	Count string
-	// Drifted has the first live values that are not the desired values; MoreDrifted is the number of others.
+	// Drifted lists the first live values that are not the desired values; MoreDrifted is the number of others.
 	Drifted     []HistoryItem
 	MoreDrifted int
-	// Recent has the last history entries and events, the newest first.
+	// Recent lists the last history entries and events, the newest first.
 	Recent []HistoryItem
 }
 
@@ -64,7 +64,7 @@ type Branch struct {
 	Health  Badge
 	Message string
 	Created time.Time
-	// Counts has the number of fields in each state.
+	// Counts counts the fields in each state.
 	Counts []LegendEntry
 }
 

@@ -19,7 +19,7 @@ type block struct {
 }
 
 // blocks returns an object as YAML, with the field to which each line belongs. It includes lines for desired
-// fields that the object does not have. unset has the observed fields without any value. object is not
+// fields that the object does not have. unset lists the observed fields without any value. object is not
 // changed; the results refer to the elements of fields.
 func blocks(object map[string]any, fields []explain.Field) (all []block, unset []*explain.Field) {
 	// The key is the JSON Pointer of the value in the object, after missing fields were added.
@@ -76,7 +76,7 @@ func fieldAt(at map[string]*explain.Field, pointer string) *explain.Field {
 type missingFields struct {
 	// root is changed.
 	root map[string]any
-	// added has the indexes of the added list elements, by the pointer of the list and the label of the
+	// added contains the indexes of the added list elements, by the pointer of the list and the label of the
 	// element.
 	added map[string]int
 }

@@ -97,7 +97,7 @@ func isNavigation(r *http.Request) bool {
 	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document")
 }
 
-// isKnown reports whether a request has the session cookie. It can have several cookies of this name, because
+// isKnown reports whether a request contains the session cookie. It can contain several cookies of this name, because
 // browsers do not separate cookies by port.
 func (g *guard) isKnown(r *http.Request) bool {
 	for _, cookie := range r.CookiesNamed(g.cookieName()) {

@@ -96,7 +96,7 @@ type Mark struct {
 	HistoryItem
 }
 
-// outcomes has the badge of each outcome.
+// outcomes maps each outcome to its badge.
 var outcomes = map[v1alpha1.HistoryOutcome]Badge{
 	v1alpha1.OutcomeCorrected: {"drifted", "~", "corrected", ""}, v1alpha1.OutcomeContested: {"contested", "!", "contested", ""},
 	v1alpha1.OutcomeAccepted: {"accepted", "≈", "accepted", ""}, v1alpha1.OutcomeLearned: {"learned", "+", "learned", ""},

@@ -41,9 +41,9 @@ type Object struct {
 	Differs bool
 	// Unset are observed fields without any value.
 	Unset []Row
-	// Details has the details of each field by the ID of its row. The page shows those of the selected field.
+	// Details contains the details of each field by the ID of its row. The page shows those of the selected field.
 	Details map[string]Detail
-	// Target has the arguments of a command before the path: NAME KIND/NAME. Flags follows the path.
+	// Target contains the arguments of a command before the path: NAME KIND/NAME. Flags follows the path.
 	Target, Flags string
 }
 
@@ -99,7 +99,7 @@ type Detail struct {
 	Quote string `json:"quote,omitempty"`
 }
 
-// objectOf returns the page of a resource of the plan. entries has the schemas by resource; see entriesOf.
+// objectOf returns the page of a resource of the plan. entries contains the schemas by resource; see entriesOf.
 func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryLine, now time.Time) Object {
 	e, _ := explain.Resource(d.Plan, id, false)
 	foreign := e.Change.Problem != nil && v1alpha1.InfoForReason(e.Change.Problem.Reason).Foreign
@@ -325,7 +325,7 @@ func numbered(entry []EntryLine) map[string]int {
 }
 
 // entryLine returns the number of the line that names an observed field or its nearest parent; 0 if no line
-// does. entry has the line numbers by JSON Pointer. Elements of a schema list are numbered as in the desired
+// does. entry contains the line numbers by JSON Pointer. Elements of a schema list are numbered as in the desired
 // list.
 func entryLine(entry map[string]int, f explain.Field) (number int) {
 	if f.State == explain.Free || f.State == explain.Mark {

@@ -33,7 +33,7 @@ type Summary struct {
 	Owner   string
 	Created time.Time
 
-	// history has the entries in the status, without those in slices.
+	// history contains the entries in the status, without those in slices.
 	history []report.EntryView
 }
 

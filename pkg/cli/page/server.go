@@ -286,7 +286,7 @@ func (s *Server) problem(w http.ResponseWriter, status int, err error) {
 	s.document("Error", "problem.html", err.Error()).write(w, status)
 }
 
-// events streams the changes of Applications to a page, as server-sent events. The request has the last
+// events streams the changes of Applications to a page, as server-sent events. The request names the last
 // revision that the page knows: in Last-Event-ID after the browser has reconnected, or else in the address.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {

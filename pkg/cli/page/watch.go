@@ -26,12 +26,12 @@ import (
 type applications struct {
 	// mu guards all fields except ready.
 	mu sync.Mutex
-	// all has the Applications by namespace/name.
+	// all contains the Applications by namespace/name.
 	all   map[string]Summary
 	ready chan struct{} // closed with the first list
 	// revision counts the changes since the start of the server.
 	revision int64
-	// log has the last changes in order, for pages that missed some.
+	// log records the last changes in order, for pages that missed some.
 	log []change
 	// news is closed and replaced whenever something changes.
 	news chan struct{}
@@ -145,7 +145,7 @@ func (a *applications) since(revision int64) (keys []string, now int64, trouble 
 }
 
 // list returns all Applications in the order of their keys, and the current revision. It waits for the first
-// list. If ctx ends before, the error has the trouble of the API server.
+// list. If ctx ends before, the error describes the trouble of the API server.
 func (a *applications) list(ctx context.Context) (all []Summary, revision int64, err error) {
 	select {
 	case <-a.ready:

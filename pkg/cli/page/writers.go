@@ -36,7 +36,7 @@ type WriterSummary struct {
 	LongestStood string
 }
 
-// writersOf returns the page about the last history entries of all Applications. query has the filters of the
+// writersOf returns the page about the last history entries of all Applications. query contains the filters of the
 // address.
 func writersOf(all []Summary, query url.Values) Writers {
 	w := Writers{Namespace: query.Get("namespace"), By: query.Get("by"), IsOne: query.Has("by")}

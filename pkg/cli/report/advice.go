@@ -33,7 +33,7 @@ type advisor struct {
 	view StatusView
 	// program is the name by which the user called this program.
 	program string
-	// freed has the drifted fields that an included HoldProfile would free, with its name.
+	// freed maps the drifted fields that an included HoldProfile would free to its name.
 	freed map[plan.Leaf]string
 }
 

@@ -11,10 +11,10 @@ import (
 
 // count is the summary of a plan. The zero value is the summary of an empty plan.
 type count struct {
-	// resources has the number of objects by action; nil for an empty plan.
+	// resources counts the objects by action; nil for an empty plan.
 	resources map[verb]int
 	fields    int // fields to correct
-	// ours has the number of fields of shared objects to hold or restore, by action. Fields of objects to create are not
+	// ours counts the fields of shared objects to hold or restore, by action. Fields of objects to create are not
 	// counted: the whole object is new.
 	ours map[verb]int
 	held int // deferred fields

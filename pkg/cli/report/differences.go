@@ -329,7 +329,7 @@ type verbSign struct {
 	style  terminal.Style
 }
 
-// signs has the actions that change an object.
+// signs maps the actions that change an object to their signs.
 var signs = map[verb]verbSign{
 	create: {"+", terminal.Green}, remove: {"-", terminal.Red}, correct: {"~", terminal.Yellow}, orphan: {"~", terminal.Yellow},
 	hold: {"~", terminal.Yellow}, restore: {"~", terminal.Yellow}, release: {"~", terminal.Yellow},

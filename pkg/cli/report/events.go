@@ -40,7 +40,7 @@ func Events(ctx context.Context, c *connection.Cluster, app *v1alpha1.Applicatio
 	return events[:min(len(events), shownEvents)], nil
 }
 
-// eventView returns an event of events.k8s.io/v1. A series has the time and the number of its events.
+// eventView returns an event of events.k8s.io/v1. A series records the last time and the number of its events.
 func eventView(object map[string]any) EventView {
 	text := func(fields ...string) string { s, _, _ := unstructured.NestedString(object, fields...); return s }
 	v := EventView{Type: text("type"), Reason: text("reason"), Message: text("note"), Time: text("eventTime"), Count: 1}

@@ -37,7 +37,7 @@ type Explanation struct {
 	Namespace, Application string
 	// Detailed prints all details of each field.
 	Detailed bool
-	// said has the reasons that were printed for earlier fields, so that each is printed once. It is created when
+	// said records the reasons that were printed for earlier fields, so that each is printed once. It is created when
 	// needed.
 	said map[string]bool
 }

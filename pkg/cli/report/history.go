@@ -62,7 +62,7 @@ type Author struct {
 	SourceIP     string `json:"sourceIP,omitempty" yaml:"sourceIP,omitempty"`
 }
 
-// HistoryOf returns the history of an Application, the newest entry first. It has the entries in the status only. For
+// HistoryOf returns the history of an Application, the newest entry first. It contains the entries in the status only. For
 // those in slices, callers first add them to the status of a copy.
 func HistoryOf(app *v1alpha1.Application) []EntryView {
 	entries := make([]EntryView, 0, len(app.Status.History))

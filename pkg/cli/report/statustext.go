@@ -51,7 +51,7 @@ type fieldList struct {
 	fits  func(explain.Field) bool
 }
 
-// attention has the lists of fields that may need a user.
+// attention contains the lists of fields that may need a user.
 var attention = []fieldList{
 	{"Drifted", func(f explain.Field) bool {
 		return f.Drift != "" && f.State != explain.Contested && f.State != explain.Reported
@@ -61,7 +61,7 @@ var attention = []fieldList{
 	{"Reported, not corrected", func(f explain.Field) bool { return f.State == explain.Reported && f.Drift != "" }},
 }
 
-// inSync has the lists of fields that need nothing.
+// inSync contains the lists of fields that need nothing.
 var inSync = []fieldList{
 	{"Allowed by a rule", func(f explain.Field) bool { return isRuled(f) && f.Drift == "" }},
 	{"Accepted in another form", func(f explain.Field) bool { return f.State == explain.Accepted && f.Drift == "" }},

@@ -36,11 +36,11 @@ type StatusView struct {
 	// from the manifest.
 	Warnings []string `json:"warnings,omitempty" yaml:"warnings,omitempty"`
 	NotHeld  []string `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
-	// Selected has the number of objects that each item of spec.select matches.
+	// Selected counts the objects that each item of spec.select matches.
 	Selected  []plan.ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
 	Resources []ResourceView       `json:"resources" yaml:"resources"`
 	Recent    `yaml:",inline"`
-	// Next has the remedies, if something is wrong.
+	// Next lists the remedies, if something is wrong.
 	Next []Advice `json:"next,omitempty" yaml:"next,omitempty"`
 
 	submission `yaml:"-"`
@@ -48,16 +48,16 @@ type StatusView struct {
 
 // submission is how far the controller has got with the last submitted version.
 type submission struct {
-	// services has the address by the name of the Service.
+	// services maps the name of each Service to its address.
 	services     map[string]string
 	notSubmitted bool // it is only in a file
 	pending      bool // the controller has not reconciled this version yet
 	unattended   bool // it has been pending for too long: see Attend
 }
 
-// Recent has the last history entries and events.
+// Recent contains the last history entries and events.
 type Recent struct {
-	// History has the last three entries; the command `history` prints all.
+	// History contains the last three entries; the command `history` prints all.
 	History []EntryView `json:"history,omitempty" yaml:"history,omitempty"`
 	Events  []EventView `json:"events,omitempty" yaml:"events,omitempty"`
 }
@@ -76,11 +76,11 @@ type ResourceView struct {
 	Message        string               `json:"message,omitempty" yaml:"message,omitempty"`
 	Created        string               `json:"created,omitempty" yaml:"created,omitempty"`
 	LastCorrection string               `json:"lastCorrection,omitempty" yaml:"lastCorrection,omitempty"`
-	// Counts has the number of fields in each state.
+	// Counts counts the fields in each state.
 	Counts map[explain.State]int `json:"counts" yaml:"counts"`
-	// Fields has the observed fields, and the fields that have drifted.
+	// Fields contains the observed fields, and the fields that have drifted.
 	Fields []explain.Field `json:"fields,omitempty" yaml:"fields,omitempty"`
-	// Owned has the objects that the resource owns: see AddOwned.
+	// Owned lists the objects that the resource owns: see AddOwned.
 	Owned []*OwnedObject `json:"owned,omitempty" yaml:"owned,omitempty"`
 
 	// The unexported fields are for the text, which needs more than programs get.

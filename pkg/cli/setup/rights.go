@@ -23,7 +23,7 @@ import (
 type rights struct {
 	app     *v1alpha1.Application
 	account string // the ServiceAccount, in the namespace of the Application
-	// rules has the names of objects by namespace, resource and verbs; none for all objects of the resource. The
+	// rules contains the names of objects by namespace, resource and verbs; none for all objects of the resource. The
 	// namespace "" is for cluster-scoped objects and for all namespaces.
 	rules map[string]map[ruleKey][]string
 }
@@ -245,7 +245,7 @@ func (r rights) createdNamespaces() []string {
 //	holdfast check web -n shop -o yaml | kubectl apply -f -
 //	holdfast check -f web.yaml -n shop -o yaml | kubectl apply -f -
 //
-// of has the files with the Applications, if there are any. namespace is then the value of -n, or "": it applies to the
+// of names the files with the Applications, if there are any. namespace is then the value of -n, or "": it applies to the
 // Applications in the files that name none.
 func (r rights) command(namespace string, of files.ManifestFlags) string {
 	what := r.app.Name + " -n " + r.app.Namespace

@@ -11,7 +11,7 @@ import (
 
 // Streams is the environment of a command. A command uses no other one, so that tests can replace it.
 type Streams struct {
-	// In is read for the file "-" and for answers to questions. Out has the data, and Err the messages, so that a
+	// In is read for the file "-" and for answers to questions. Out gets the data, and Err the messages, so that a
 	// script can redirect Out.
 	In       io.Reader
 	Out, Err io.Writer
