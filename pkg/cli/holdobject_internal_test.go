@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -22,11 +20,4 @@ func TestAnInvalidNameNeedsTheFlag(t *testing.T) {
 	name, err = (&editOptions{}).choose([]string{"shop"}, id)
 	require.NoError(t, err)
 	assert.Equal(t, "shop", name)
-}
-
-// You can paste the command that lists the fields of an owner.
-func TestTheCommandForAnOwnerNamesTheObject(t *testing.T) {
-	var text bytes.Buffer
-	writeHolder(&text, claim.Holder{Application: "shop/web", Owns: true, Whole: true}, "deploy/web", false)
-	assert.Equal(t, "  shop/web owns it\n      to list the fields: holdfast explain web -n shop deploy/web\n", text.String())
 }
