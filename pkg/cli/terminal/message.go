@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Note prints notes, one per line. In contrast to warnings, they are no reason to change anything. They can contain text of a cluster.
+// Note prints notes, one per line. In contrast to warnings, they are no reason to change anything. They can contain text
+// of a cluster.
 func Note(w io.Writer, notes ...string) {
 	for _, text := range notes {
 		fmt.Fprintln(w, "note: "+Visible(text))
