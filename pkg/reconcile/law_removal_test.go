@@ -337,7 +337,7 @@ func (w *removalWorld) try() bool {
 	reconciler.Target = func(*v1alpha1.Application) (reconcile.Target, error) {
 		return removalTarget{oneTarget{target{w.cluster}, w.oneObject}}, nil
 	}
-	reconciler.Home = removalHome{home{w.cluster}, w}
+	reconciler.Applications = removalHome{home{w.cluster}, w}
 	changed := w.changed
 	w.changed = false
 	after, err := reconciler.Reconcile(klog.NewContext(w.t.Context(), klog.Logger{}), w.app.DeepCopy(), w.memory, reconcile.News{Changed: changed})
