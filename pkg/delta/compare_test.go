@@ -115,11 +115,17 @@ func TestAFieldIsRemovedFromAnEmptiedElement(t *testing.T) {
 func TestFormsBelowWhatIsRemovedAreNotKept(t *testing.T) {
 	in := given(t, "{v: observed}", "{v: 1}", "{v: 2, m: {a: x}}")
 	in.Previous, in.Prune = object(t, "{v: 1, m: {a: y}}"), true
-	in.Foreign = func(*observer.Path) bool { return false }
+	in.Owners = ours{}
 	form := delta.Form{Desired: delta.NewValue("y"), Accepted: delta.NewValue("x")}
 	in.Accepted = delta.Accepted{"m.a": form, "v.below": form}
 	assert.Equal(t, map[string]bool{"v.below": true}, delta.Compare(in).AcceptedUsed)
 }
+
+// ours are the owners of an object whose only writer is the Application.
+type ours struct{}
+
+func (ours) IsForeign(*observer.Path) bool           { return false }
+func (ours) IsOwned(*observer.Path, bool, bool) bool { return true }
 
 func TestGuards(t *testing.T) {
 	guards := func(in delta.Input) []string {
@@ -303,7 +309,7 @@ func TestADroppedFieldOfARepeatedKeyHasAGuard(t *testing.T) {
 	in := given(t, "", "{ports: [{port: 1, target: 2}, {port: 1, target: 3}]}", "{ports: [{port: 1, target: 2, x: {a: 5}}, {port: 1, target: 3}]}")
 	in.Entry.Root.Field("ports").List.Keys = []string{"port"}
 	in.Previous, in.Prune = object(t, "{ports: [{port: 1, target: 2, x: {a: 5}}, {port: 1, target: 3}]}"), true
-	in.Foreign = func(*observer.Path) bool { return false }
+	in.Owners = ours{}
 	c := delta.Compare(in)
 	assert.Equal(t, []string{"remove /ports/0/x"}, ops(c))
 	guards, _ := c.Patch("u-1", "7")

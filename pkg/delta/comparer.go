@@ -34,6 +34,8 @@ type Input struct {
 	// Shared is true for a shared object. Its list elements are matched only by their keys, or by the
 	// accepted form of the keys, so that no element of another client is taken for a desired element.
 	Shared bool
+	// Existed is true for an object that the Application did not create.
+	Existed bool
 	// Accepted has the recorded accepted forms. Those that still apply are in Comparison.AcceptedUsed.
 	Accepted Accepted
 	// Begins reports whether a live list is the accepted form of a desired list that the Application begins to hold
@@ -62,13 +64,15 @@ type Limits struct {
 	Claimed []string
 	// Refused reports whether the API server has rejected the addition of a missing value at a path.
 	Refused func(path string) bool
-	// Foreign reports whether another client wrote at or below a path of the live object. If it is nil, every
-	// value of unknown origin is assumed to be written by another client.
-	Foreign func(path *observer.Path) bool
-	// Owned reports whether a value of Previous belongs to the Application; unchanged is true if it is still the live
-	// one. See writer.OwnedBy. If it is nil, all do, unless the object Existed before the Application.
-	Owned   func(path *observer.Path, unchanged bool) bool
-	Existed bool
+	// Owners has the owners of the live fields. If it is nil, every value of unknown origin is assumed to be another
+	// client's, and every value of Previous to be the Application's, unless the object Existed.
+	Owners Owners
+}
+
+// Owners knows from managedFields who owns the fields of a live object: see package writer.
+type Owners interface {
+	IsForeign(path *observer.Path) bool
+	IsOwned(path *observer.Path, unchanged, existed bool) bool
 }
 
 // comparer walks the schema, the desired state and the live object together.

@@ -355,17 +355,18 @@ func TestOnlyWhatTheManifestDroppedIsRemoved(t *testing.T) {
 			Entry: observer.DefaultEntry(object).Typed(thing), Type: thing, Desired: object.Content, Manifest: object.Content,
 			Live: observertest.Object(observertest.Mutate(t, before.Content["spec"].(map[string]any))), Previous: before.Content, Prune: true,
 		}}
+		foreign, isForeign := owners("none"), (func(*observer.Path) bool)(nil)
 		if rapid.Bool().Draw(t, "managed") {
-			theirs := rapid.SampledFrom([]string{"spec.v", "spec.m", "spec.l1", "never"}).Draw(t, "theirs")
-			d.in.Foreign = func(path *observer.Path) bool { return strings.HasPrefix(path.String(), theirs) }
+			foreign = rapid.SampledFrom([]owners{"spec.v", "spec.m", "spec.l1", "never"}).Draw(t, "theirs")
+			d.in.Owners, isForeign = foreign, foreign.IsForeign
 		}
 		c := delta.Compare(d.in)
 		after := corrected(t, d, c)
-		if where := dropped("", before.Content["spec"], object.Content["spec"], after["spec"]); where != "" {
+		if where := foreign.dropped("spec", before.Content["spec"], object.Content["spec"], after["spec"]); where != "" {
 			t.Fatalf("%s is still there\n%s\nafter   %v", where, d, after)
 		}
 		root := (*observer.Path)(nil).Field("spec")
-		if where := lost(root, d.in.Foreign, before.Content["spec"], object.Content["spec"], d.in.Live["spec"], after["spec"]); where != "" {
+		if where := lost(root, isForeign, before.Content["spec"], object.Content["spec"], d.in.Live["spec"], after["spec"]); where != "" {
 			t.Fatalf("%s is gone\n%s\nafter   %v", where, d, after)
 		}
 		d.in.Live, d.in.Prune = after, false
@@ -375,9 +376,16 @@ func TestOnlyWhatTheManifestDroppedIsRemoved(t *testing.T) {
 	})
 }
 
-// dropped returns the first scalar in maps that was written before, is no longer desired, and still
+// owners is the prefix of the fields that another client wrote.
+type owners string
+
+func (o owners) IsForeign(path *observer.Path) bool { return strings.HasPrefix(path.String(), string(o)) }
+
+func (o owners) IsOwned(path *observer.Path, _, _ bool) bool { return !o.IsForeign(path) }
+
+// dropped returns the first scalar in maps that the Application wrote before, that is no longer desired, and still
 // exists.
-func dropped(path string, before, want, after any) string {
+func (o owners) dropped(path string, before, want, after any) string {
 	b, ok1 := before.(map[string]any)
 	a, ok2 := after.(map[string]any)
 	w, _ := want.(map[string]any)
@@ -387,12 +395,12 @@ func dropped(path string, before, want, after any) string {
 	for name, was := range b {
 		now, there := a[name]
 		wanted, still := w[name]
-		if !there {
+		if !there || strings.HasPrefix(path+"."+name, string(o)) {
 			continue
 		}
 		switch was.(type) {
 		case map[string]any:
-			if where := dropped(path+"."+name, was, wanted, now); where != "" {
+			if where := o.dropped(path+"."+name, was, wanted, now); where != "" {
 				return where
 			}
 		case []any:

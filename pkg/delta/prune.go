@@ -210,20 +210,20 @@ func (c remover) hasOtherWriters(s cursor) bool {
 
 // ownsElement reports whether all of a list element belongs to the Application, or may: then a read shows it.
 func (c remover) ownsElement(s cursor) bool {
-	if c.in.Owned == nil {
+	if c.in.Owners == nil {
 		c.out.NeedsManagedFields = true
 		return !c.in.Existed
 	}
 	return !c.hasOtherWriters(s)
 }
 
-// isOurs reports whether a single value that the previous state has still belongs to the Application: see Limits.Owned.
+// isOurs reports whether a single value that the previous state has still belongs to the Application: see Limits.Owners.
 func (c remover) isOurs(s cursor) bool {
-	if c.in.Owned == nil {
+	if c.in.Owners == nil {
 		c.out.NeedsManagedFields = true
 		return !c.in.Existed
 	}
-	return c.in.Owned(s.path, observer.Same(s.t, s.previous, s.live.Any))
+	return c.in.Owners.IsOwned(s.path, observer.Same(s.t, s.previous, s.live.Any), c.in.Existed)
 }
 
 // leave keeps a dropped value that is not the Application's, and reports it.
@@ -234,7 +234,7 @@ func (c remover) leave(s cursor) {
 
 // reportLeft reports a dropped value that stays, as soon as its writers are known.
 func (c remover) reportLeft(path *observer.Path) {
-	if c.in.Owned != nil {
+	if c.in.Owners != nil {
 		c.out.Left = append(c.out.Left, path)
 	}
 }
@@ -242,9 +242,9 @@ func (c remover) reportLeft(path *observer.Path) {
 // wroteAt reports whether another client wrote at or below a path. If the object has no managedFields, it assumes so,
 // and requests them with NeedsManagedFields.
 func (c remover) wroteAt(path *observer.Path) bool {
-	if c.in.Foreign == nil {
+	if c.in.Owners == nil {
 		c.out.NeedsManagedFields = true
 		return true
 	}
-	return c.in.Foreign(path)
+	return c.in.Owners.IsForeign(path)
 }

@@ -70,8 +70,8 @@ func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any
 }
 
 // KeepLearned marks the leaves that are learned in another schema of the same resource, whose lists begin with the same
-// elements. It changes the schema, which must not share its nodes.
-func (e *Schema) KeepLearned(other *Schema) { e.Root = keepLearned(e.Root, other.Root) }
+// elements. It changes the schema e, which must not share its nodes.
+func KeepLearned(e, other *Schema) { e.Root = keepLearned(e.Root, other.Root) }
 
 func keepLearned(node, other *Node) *Node {
 	switch {

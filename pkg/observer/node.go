@@ -57,7 +57,7 @@ type Node struct {
 	// Learned is true for a Leaf that spec.fields names and the manifest does not set. Its value is not the
 	// Application's, so it stays when the path leaves spec.fields.
 	Learned bool
-	Keys     *Keys // of a Map or Sequence; nil if other clients can add keys or elements to it
+	Keys    *Keys // of a Map or Sequence; nil if other clients can add keys or elements to it
 }
 
 // plainLeaf is shared by leaves without a rule. Leaves are never changed, only replaced.

@@ -48,7 +48,7 @@ func (p comparer) comparison(res *resource, live map[string]any) delta.Input {
 func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observer.Schema, desired map[string]any) delta.Input {
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
-		Accepted: res.accepted, Shared: !res.policy.Creates,
+		Accepted: res.accepted, Shared: !res.policy.Creates, Existed: res.policy.Existed,
 		Limits: delta.Limits{
 			HeldBack: func(d delta.Difference) bool {
 				// Drift is not corrected after a rejection, for a new element that may be a mistake, and in a contest.
@@ -60,12 +60,12 @@ func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observ
 			},
 			Conflicting: p.in.Memory.conflicts[res.object.ID],
 			Refused:     func(path string) bool { return p.in.Memory.Rejections[Leaf{res.object.ID, path}] != nil },
-			Foreign:     writer.ForeignTo(p.in.Application, live),
-			Owned:       writer.OwnedBy(p.in.Application, live, !res.policy.Existed),
-			Existed:     res.policy.Existed,
 			// Neither the fields of other Applications nor those that the release decides are removed.
 			Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
 		},
+	}
+	if owners := writer.NewOwners(p.in.Application, live); owners != nil {
+		in.Owners = owners
 	}
 	in.Normal = p.normal(res, desired)
 	// A user's schema has the lists that the user wrote. The API server's additions to them are drift.

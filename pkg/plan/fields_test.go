@@ -189,6 +189,33 @@ fields:
 - {resource: {kind: Deployment, name: web}, free: [spec.replicas]}
 `
 
+// A field that left the manifest is removed also if the item names further fields. A learned one keeps its value.
+func TestALearnedFieldIsReleasedWithItsValue(t *testing.T) {
+	spec := func(data, hold string) string {
+		return "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {" + data + `}}]
+fields: [{resource: {kind: ConfigMap, name: c}, hold: ["*"` + hold + "]}]"
+	}
+	w := newWorld(t, spec("a: x, b: x", ", data.theirs"))
+	w.respond = func(object map[string]any) {
+		if get(object, "data", "theirs") == nil {
+			set(object, "learned", "data", "theirs")
+		}
+	}
+	w.round()
+	w.quiet()
+	w.edit(spec("a: x", ", data.theirs"))
+	w.round()
+	require.Equal(t, map[string]any{"a": "x", "theirs": "learned"}, get(w.only(), "data"))
+	w.set("other", "data", "theirs")
+	w.round()
+	require.Equal(t, "learned", get(w.only(), "data", "theirs"), "it is held")
+	w.edit(spec("a: x", ""))
+	w.respond = nil
+	w.round()
+	w.quiet()
+	assert.Equal(t, map[string]any{"a": "x", "theirs": "learned"}, get(w.only(), "data"))
+}
+
 // A released field keeps its live value if it is also dropped from the manifest, at once or later.
 func TestAFreedFieldIsNeverRemoved(t *testing.T) {
 	without := strings.Replace(freed, "    replicas: 2\n", "", 1)

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/health"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/record"
 )
 
@@ -84,7 +85,7 @@ func (res *resource) writeAheadRecord() *record.Record {
 	grown.Desired = desired.(map[string]any)
 	grown.Entry = res.entry.ForManifest(manifest.Object{ID: r.ID, APIVersion: manifest.NestedString(grown.Desired, "apiVersion"), Content: grown.Desired}).Typed(res.kind)
 	grown.Entry.KeepSurplus(res.kind, grown.Desired, r.Entry, r.Desired)
-	grown.Entry.KeepLearned(res.entry)
+	observer.KeepLearned(grown.Entry, res.entry)
 	return &grown
 }
 

@@ -63,41 +63,51 @@ const (
 	reachSelf
 )
 
-// reachOf returns how near to a location a set has a leaf. It cannot look up the path, because managedFields and the
-// steps identify list elements in different ways.
+// reachOf returns how near to a location a set has a leaf.
 func reachOf(leaves *fieldpath.Set, steps []observer.Step) ownershipReach {
-	nearest := reachNone
-	leaves.Iterate(func(p fieldpath.Path) {
-		switch {
-		case nearest == reachSelf || !sameWay(p, steps):
-		case len(p) >= len(steps):
-			nearest = reachSelf
-		default:
-			nearest = reachAncestor
-		}
-	})
-	return nearest
+	switch depthOf(leaves, steps) {
+	case 0:
+		return reachNone
+	case len(steps):
+		return reachSelf
+	}
+	return reachAncestor
 }
 
 // depthOf returns how many steps of a path the nearest leaf of a set shares: all of them for a leaf at or below it, 0 for
 // none on its way.
 func depthOf(leaves *fieldpath.Set, steps []observer.Step) (depth int) {
-	leaves.Iterate(func(p fieldpath.Path) {
-		if depth < len(steps) && sameWay(p, steps) {
-			depth = max(depth, min(len(p), len(steps)))
+	for i, step := range steps {
+		isLeaf, below := lookUp(leaves, step)
+		switch {
+		case (isLeaf || below != nil) && i == len(steps)-1:
+			return len(steps)
+		case isLeaf:
+			depth = i + 1
 		}
-	})
+		if below == nil {
+			break
+		}
+		leaves = below
+	}
 	return depth
 }
 
-// sameWay reports whether one of the two paths is a prefix of the other.
-func sameWay(p fieldpath.Path, steps []observer.Step) bool {
-	for i := range min(len(p), len(steps)) {
-		if !sameStep(p[i], steps[i]) {
-			return false
-		}
+// lookUp reports whether a set of leaves has one at a step, and returns its leaves below it, or nil. It cannot look up
+// list elements, because managedFields and the steps identify them in different ways.
+func lookUp(leaves *fieldpath.Set, step observer.Step) (isLeaf bool, below *fieldpath.Set) {
+	if !step.IsElement {
+		name := fieldpath.FieldNameElement(step.Field)
+		below, _ = leaves.Children.Get(name)
+		return leaves.Members.Has(name), below
 	}
-	return true
+	leaves.Members.Iterate(func(e fieldpath.PathElement) { isLeaf = isLeaf || sameStep(e, step) })
+	leaves.Children.Iterate(func(e fieldpath.PathElement) {
+		if below == nil && sameStep(e, step) {
+			below, _ = leaves.Children.Get(e)
+		}
+	})
+	return isLeaf, below
 }
 
 // sameStep reports whether a path element of managedFields and a step of a live object are the same. An element of a

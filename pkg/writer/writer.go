@@ -211,31 +211,46 @@ func (x *Index) Owns(writer Writer, path *observer.Path) bool {
 	return slices.ContainsFunc(x.entries, func(e entry) bool { return e.Writer == writer && reachOf(e.leaves, steps) == reachSelf })
 }
 
-// ForeignTo returns a function that reports, from an object's managedFields, whether a client other than
-// the Application wrote at or below a path. An entry of a parent counts, unless one of the Application is nearer. It
-// returns nil for an object without managedFields. The function decodes them at its first call, because most comparisons
-// never call it.
-func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
-	if !hasManagedFields(live) {
-		return nil
-	}
-	managers := sync.OnceValue(func() []entry { return managersOf(live) })
-	return func(path *observer.Path) bool {
-		steps, own, other := path.Steps(live), 0, 0
-		for _, e := range managers() {
-			if isManager(app, e.Manager) {
-				own = max(own, depthOf(e.leaves, steps))
-			} else {
-				other = max(other, depthOf(e.leaves, steps))
-			}
-		}
-		return other > 0 && other >= own
-	}
+// Owners reads from managedFields who owns the fields of a live object. They are decoded at the first call, because most
+// comparisons need none.
+type Owners struct {
+	app     *v1alpha1.Application
+	live    map[string]any
+	entries func() []entry
 }
 
-// OwnedBy returns a function that reports whether a live value belongs to the Application, which applied it earlier, or
-// nil for an object without managedFields. unchanged is true if the value is still the applied one. It decides where
-// another manager owns a parent as one value, because its entry does not show who wrote which part.
+// NewOwners returns the owners of the fields of a live object, or nil if the object has no managedFields.
+func NewOwners(app *v1alpha1.Application, live map[string]any) *Owners {
+	metadata, _ := live["metadata"].(map[string]any)
+	if list, _ := metadata["managedFields"].([]any); len(list) == 0 {
+		return nil // a watch drops them
+	}
+	return &Owners{app, live, sync.OnceValue(func() []entry { return managersOf(live) })}
+}
+
+// nearest returns how many steps of a path the nearest entries share: of the Application, and of other clients that
+// count. A parent counts, because a manager can own it as one value.
+func (o *Owners) nearest(steps []observer.Step, counts func(manager string) bool) (own, other int) {
+	for _, e := range o.entries() {
+		if isManager(o.app, e.Manager) {
+			own = max(own, depthOf(e.leaves, steps))
+		} else if counts(e.Manager) {
+			other = max(other, depthOf(e.leaves, steps))
+		}
+	}
+	return own, other
+}
+
+// IsForeign reports whether a client other than the Application wrote at or below a path, or owns a parent as one value
+// and the Application owns nothing nearer.
+func (o *Owners) IsForeign(path *observer.Path) bool {
+	own, other := o.nearest(path.Steps(o.live), func(string) bool { return true })
+	return other > 0 && other >= own
+}
+
+// IsOwned reports whether a live value that the Application applied earlier still belongs to it. unchanged is true if the
+// value is still the applied one. It decides where another manager owns a parent as one value, because its entry does not
+// show who wrote which part. existed is true for an object that the Application did not create.
 //
 //	managedFields at the path                                  belongs to the Application
 //	another manager has it                                     no
@@ -244,37 +259,25 @@ func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 //	no manager, or only ancient-changes or other Applications  if the Application created the object
 //
 // Other Applications that still hold a field have claimed it, and only leave their names in managedFields otherwise.
-func OwnedBy(app *v1alpha1.Application, live map[string]any, created bool) func(path *observer.Path, unchanged bool) bool {
-	if !hasManagedFields(live) {
-		return nil
+func (o *Owners) IsOwned(path *observer.Path, unchanged, existed bool) bool {
+	steps := path.Steps(o.live)
+	own, other := o.nearest(steps, func(manager string) bool { return manager != ancientChanges && !v1alpha1.IsFieldManager(manager) })
+	if other == len(steps) || other > 0 && other >= own && !unchanged {
+		return false
 	}
-	managers := sync.OnceValue(func() []entry { return managersOf(live) })
-	return func(path *observer.Path, unchanged bool) bool {
-		steps, own, other := path.Steps(live), 0, 0
-		for _, e := range managers() {
-			switch {
-			case isManager(app, e.Manager):
-				own = max(own, depthOf(e.leaves, steps))
-			case e.Manager != ancientChanges && !v1alpha1.IsFieldManager(e.Manager):
-				other = max(other, depthOf(e.leaves, steps))
-			}
-		}
-		if other == len(steps) || other > 0 && other >= own && !unchanged {
-			return false
-		}
-		return created || own > 0
+	return own > 0 || !existed
+}
+
+// ForeignTo returns Owners.IsForeign, or nil for an object without managedFields.
+func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
+	if owners := NewOwners(app, live); owners != nil {
+		return owners.IsForeign
 	}
+	return nil
 }
 
 // ancientChanges is the manager to which the API server moves the oldest entries when an object has too many.
 const ancientChanges = "ancient-changes"
-
-// hasManagedFields reports whether a live object has managedFields: a watch drops them.
-func hasManagedFields(live map[string]any) bool {
-	metadata, _ := live["metadata"].(map[string]any)
-	list, _ := metadata["managedFields"].([]any)
-	return len(list) > 0
-}
 
 // OnlyApplicationsWrote reports whether all field managers at a path belong to Applications, of any namespace. It is
 // true for an object without managedFields.
