@@ -36,6 +36,6 @@
 //	another writer, and a webhook that rewrites   pkg/controller TestAFightOverOneLeafBacksOffAndIsReported and its neighbours
 //	200 kinds that come and go 50 times           here TestRepeatedKindChangesLeakNothing
 //	a stop in mid-work                            pkg/controller TestAnEndInMidWorkLeavesNothingHalfDone
-//	a spec that would take too much memory        here TestNoTenantExhaustsTheMemory
+//	a spec that would take too much memory        here TestNoTenantExhaustsTheMemory, TestLargeApplicationsAtOnceFit
 //	a panic                                       pkg/controller TestAPanicDoesNotStopTheController
 package faults

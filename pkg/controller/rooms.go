@@ -2,15 +2,22 @@ package controller
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 )
 
-// rooms bounds the memory of the Applications that are reconciled at the same time. Small ones need no room. Each
-// namespace has a room, and waits for itself only: the requests of its Applications can hang. The shared room is for
-// all of them, and an Application waits for it no longer than patience.
+// rooms bounds the memory of the Applications that are reconciled at the same time. Each namespace has a room, and all of
+// them share another one. Requests can hang, and then keep the room, also the shared one.
+//
+//	memory of an Application  waits
+//	up to freeBytes           for nothing
+//	up to smallBytes          for its namespace, and for the others no longer than patience
+//	more                      until there is room in both
+//
+// Several large ones at a time would need more memory than the Pod has, so no limit in time lets them in.
 type rooms struct {
 	size   int64
 	shared *semaphore.Weighted
@@ -30,8 +37,12 @@ type room struct {
 const (
 	// freeBytes is the size up to which an Application needs no room.
 	freeBytes = 1 << 20
+	// smallBytes is the size up to which an Application does not wait longer than patience for other namespaces.
+	smallBytes = 4 << 20
 	// patience is less than the time of a request that hangs.
 	patience = 10 * time.Second
+	// eagerGCPercent replaces GOGC, which is 100 by default, while an Application takes more than half of the room.
+	eagerGCPercent = 20
 )
 
 func newRooms(size int) *rooms {
@@ -49,10 +60,18 @@ func (r *rooms) enter(ctx context.Context, namespace string, bytes int) (leave f
 		r.close(namespace, own)
 		return nil, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := ctx, context.CancelFunc(func() {})
+	if n <= smallBytes {
+		waiting, cancel = context.WithTimeout(ctx, patience)
+	}
 	defer cancel()
 	isShared := r.shared.Acquire(waiting, n) == nil
+	restore := func() {}
+	if isShared && n > r.size/2 {
+		restore = saveMemory()
+	}
 	leave = func() {
+		restore()
 		if isShared {
 			r.shared.Release(n)
 		}
@@ -64,6 +83,15 @@ func (r *rooms) enter(ctx context.Context, namespace string, bytes int) (leave f
 		return nil, err
 	}
 	return leave, nil
+}
+
+// saveMemory collects the garbage of the previous Application, and then collects more often than usual, until the caller
+// calls restore. The live memory of one Application at the limit, and as much garbage, would not fit into the Pod. It
+// must not be called again before restore: only one Application takes more than half of the shared room.
+func saveMemory() (restore func()) {
+	debug.FreeOSMemory()
+	usual := debug.SetGCPercent(eagerGCPercent)
+	return func() { debug.SetGCPercent(usual) }
 }
 
 func (r *rooms) open(namespace string) *room {
