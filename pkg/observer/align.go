@@ -59,7 +59,7 @@ func (l *List) heldIn(t *kinds.Node, desired []any) []any {
 }
 
 // alignRest pairs the remaining elements between two pairs, in order. A desired element takes the live element directly
-// after the previous pair, if that has no partner. taken has the length of the live list.
+// after the previous pair, if that has no partner. taken is as long as the live list.
 func alignRest(pairs []int, taken []bool) {
 	next := 0
 	for i, k := range pairs {

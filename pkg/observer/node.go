@@ -223,13 +223,13 @@ type Schema struct {
 	schemaSource
 }
 
-// schemaTree has the nodes of a schema. Its methods need nothing else.
+// schemaTree contains the nodes of a schema. Its methods need nothing else.
 type schemaTree struct {
 	// Root observes the fields, without apiVersion, kind and metadata.name, which identify the object.
 	Root *Node
 }
 
-// schemaSource has the sources of a schema. They are not part of its JSON form, so a schema in the status has none.
+// schemaSource records the sources of a schema. They are not part of its JSON form, so a schema in the status has none.
 type schemaSource struct {
 	// fields and kind are the sources of a schema that was made from spec.fields. overWritten is true if the
 	// paths were applied to a schema that the user wrote.

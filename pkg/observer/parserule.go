@@ -173,7 +173,7 @@ func (r *Rule) node() *Node {
 }
 
 // withoutRules returns a map of a schema without the keys that are only valid in spec.fields, and reports an error that
-// has the equivalent item of spec.fields. In a recorded schema, these keys are valid.
+// contains the equivalent item of spec.fields. In a recorded schema, these keys are valid.
 func (p *parser) withoutRules(path *Path, m map[string]any) map[string]any {
 	isRule := func(name string) bool {
 		return strings.HasPrefix(name, keyPrefix) && !slices.Contains(controlKeys, name)

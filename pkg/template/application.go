@@ -17,8 +17,8 @@ import (
 // resources.
 const FieldManager = "holdfast-templates"
 
-// Application returns the Application of a custom resource. It has the same name and namespace, and if the
-// resource has a UID, a controller reference to it. It also has the labels of the resource, so that a
+// Application returns the Application of a custom resource. Its name and namespace are the same. If the
+// resource has a UID, a controller reference names it. The labels of the resource are copied, so that a
 // controller with a label selector sees both or none.
 func (r RenderedTemplate) Application(object map[string]any) (*v1alpha1.Application, error) {
 	owner := unstructured.Unstructured{Object: object}

@@ -48,7 +48,7 @@ type extent struct{ nodes, depth int }
 // guard walks through one file, and follows no alias: it adds the measured size of the anchor instead. So the walk
 // takes linear time.
 type guard struct {
-	// t has the number of nodes so far, which all files of the translation share.
+	// t counts the nodes so far, which all files of the translation share.
 	t *session
 	f *file
 	// anchors records the sizes of the maps and lists with an anchor; nil while the walk is in one.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// library has the types of all files, with the inherited properties. The maps are caches. A library belongs to one
+// library contains the types of all files, with the inherited properties. The maps are caches. A library belongs to one
 // translation, except for the one of the built-in profile.
 type library struct {
 	*typeIndex

@@ -42,7 +42,7 @@ type lookup struct {
 }
 
 // declared returns the type that f or a file that it imports declares. seen prevents endless searches. The first import
-// that has the name decides, so a later import cannot replace a type. The search takes linear time in the number of
+// that defines the name decides, so a later import cannot replace a type. The search takes linear time in the number of
 // imports.
 func (f *file) declared(kind kind, name string, seen map[lookup]bool) *definition {
 	if seen[lookup{f, name}] {
