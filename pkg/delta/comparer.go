@@ -34,8 +34,6 @@ type Input struct {
 	// Shared is true for a shared object. Its list elements are matched only by their keys, or by the
 	// accepted form of the keys, so that no element of another client is taken for a desired element.
 	Shared bool
-	// Existed is true for an object that the Application did not create.
-	Existed bool
 	// Accepted has the recorded accepted forms. Those that still apply are in Comparison.AcceptedUsed.
 	Accepted Accepted
 	// Begins reports whether a live list is the accepted form of a desired list that the Application begins to hold
@@ -67,6 +65,8 @@ type Limits struct {
 	// Owners has the owners of the live fields. If it is nil, every value of unknown origin is assumed to be another
 	// client's, and every value of Previous to be the Application's, unless the object Existed.
 	Owners Owners
+	// Existed is true for an object that the Application did not create.
+	Existed bool
 }
 
 // Owners knows from managedFields who owns the fields of a live object: see package writer.

@@ -48,8 +48,7 @@ func (p comparer) comparison(res *resource, live map[string]any) delta.Input {
 func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observer.Schema, desired map[string]any) delta.Input {
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
-		Accepted: res.accepted, Shared: !res.policy.Creates, Existed: res.policy.Existed,
-		Limits: delta.Limits{
+		Accepted: res.accepted, Shared: !res.policy.Creates, Limits: delta.Limits{Existed: res.policy.Existed,
 			HeldBack: func(d delta.Difference) bool {
 				// Drift is not corrected after a rejection, for a new element that may be a mistake, and in a contest.
 				if p.in.Memory.refusalOf(res.object.ID, d).holds(p.in.Now) {
