@@ -29,6 +29,7 @@ func Fewer(checks int) {
 
 // Cases sets the number of cases of one test, whose cases take little time. Tests of the package must not be parallel.
 func Cases(t *testing.T, checks int) {
+	t.Helper()
 	if UnderRace {
 		return
 	}

@@ -379,7 +379,9 @@ func TestOnlyWhatTheManifestDroppedIsRemoved(t *testing.T) {
 // owners is the prefix of the fields that another client wrote.
 type owners string
 
-func (o owners) IsForeign(path *observer.Path) bool { return strings.HasPrefix(path.String(), string(o)) }
+func (o owners) IsForeign(path *observer.Path) bool {
+	return strings.HasPrefix(path.String(), string(o))
+}
 
 func (o owners) IsOwned(path *observer.Path, _, _ bool) bool { return !o.IsForeign(path) }
 

@@ -10,37 +10,37 @@ import (
 // drop removes the parts of a value that the previous state has and the desired state does not. The schema does not name
 // the value, although the manifest still has it: some of its fields are free.
 func (c remover) drop(s cursor, want any) {
-	before, wasMap := s.previous.(map[string]any)
 	wantMap, wantsMap := want.(map[string]any)
-	live, isMap := s.live.Any.(map[string]any)
-	beforeList, wasList := s.previous.([]any)
 	wantList, wantsList := want.([]any)
-	liveList, isList := s.live.Any.([]any)
-	switch {
-	case wasMap && wantsMap && isMap && !s.t.IsOneValue():
-		names := slices.Sorted(maps.Keys(before))
-		if c.visit != nil {
-			written, _ := s.written.Any.(map[string]any)
-			names = unionOf(live, written)
-		}
-		for _, name := range names {
-			at := s.freeField(name)
-			var had, wanted bool
-			at.previous, had = before[name]
-			_, wanted = wantMap[name]
-			switch {
-			case !had || !at.live.Set:
-				c.free(at)
-			case wanted:
-				c.drop(at, wantMap[name])
-			default:
-				c.remove(at)
-			}
-		}
-	case wasList && wantsList && isList && new(observer.List).ByIdentity(s.t):
-		c.dropElements(s, beforeList, wantList, liveList)
-	default:
+	if before, live, are := mapsOf(s); are && wantsMap && !s.t.IsOneValue() {
+		c.dropFields(s, before, wantMap, live)
+	} else if before, live, are := listsOf(s); are && wantsList && new(observer.List).ByIdentity(s.t) {
+		c.dropElements(s, before, wantList, live)
+	} else {
 		c.free(s)
+	}
+}
+
+// dropFields is drop for a map.
+func (c remover) dropFields(s cursor, before, want, live map[string]any) {
+	names := slices.Sorted(maps.Keys(before))
+	if c.visit != nil {
+		written, _ := s.written.Any.(map[string]any)
+		names = unionOf(live, written)
+	}
+	for _, name := range names {
+		at := s.freeField(name)
+		was, had := before[name]
+		still, wanted := want[name]
+		at.previous = was
+		switch {
+		case !had || !at.live.Set:
+			c.free(at)
+		case wanted:
+			c.drop(at, still)
+		default:
+			c.remove(at)
+		}
 	}
 }
 
@@ -66,10 +66,9 @@ func (c remover) dropElements(s cursor, before, want, live []any) {
 // Source: docs/semantics.md, "Removing and releasing".
 func (c remover) remove(s cursor) {
 	claimed := c.claimed(s.path)
-	before, wasMap := s.previous.(map[string]any)
-	live, isMap := s.live.Any.(map[string]any)
-	// Field by field: those that the previous state had are removed, and all others are kept.
-	if wasMap && isMap && (claimed || c.hasOtherWriters(s)) {
+	keeps := claimed || c.hasOtherWriters(s)
+	if before, live, are := mapsOf(s); are && keeps {
+		// Those that the previous state had are removed, and all others are kept.
 		for _, name := range slices.Sorted(maps.Keys(live)) {
 			at := s.freeField(name)
 			if was, ours := before[name]; ours {
@@ -81,25 +80,35 @@ func (c remover) remove(s cursor) {
 		}
 		return
 	}
-	beforeList, wasList := s.previous.([]any)
-	liveList, isList := s.live.Any.([]any)
-	if wasList && isList && (claimed || c.hasOtherWriters(s)) {
-		c.removeElements(s, beforeList, liveList)
+	if before, live, are := listsOf(s); are && keeps {
+		c.removeElements(s, before, live)
 		return
 	}
-	// A single value, an empty one, or a value of another type than before.
-	isWhole := !wasMap && !wasList || !isMap && !isList || isMap && len(live) == 0 || isList && len(liveList) == 0
+	// A single value, or a value of another type than before.
 	switch {
 	case claimed:
 		c.free(s)
-		return
-	case isWhole && !c.isOurs(s):
+	case keeps:
 		c.leave(s)
-		return
+	default:
+		d := removal(s, Removed)
+		d.was = &previous{s.path, s.previous}
+		c.visitField(s, StateRemoved, c.add(s.path, d))
 	}
-	d := removal(s, Removed)
-	d.was = &previous{s.path, s.previous}
-	c.visitField(s, StateRemoved, c.add(s.path, d))
+}
+
+// mapsOf returns the previous and the live value at a position, and reports whether both are maps with fields to look at.
+func mapsOf(s cursor) (before, live map[string]any, are bool) {
+	before, was := s.previous.(map[string]any)
+	live, is := s.live.Any.(map[string]any)
+	return before, live, was && is && len(live) > 0
+}
+
+// listsOf is mapsOf for lists.
+func listsOf(s cursor) (before, live []any, are bool) {
+	before, was := s.previous.([]any)
+	live, is := s.live.Any.([]any)
+	return before, live, was && is && len(live) > 0
 }
 
 // emptied removes the Application's elements from a list for which the manifest has no elements any more. If
@@ -180,12 +189,7 @@ func findOwn(s cursor, before, live []any) []int {
 // hasOtherWriters reports whether a part of the live value is not the Application's: the previous state does not have it
 // and another client wrote it, or it does not belong to the Application any more.
 func (c remover) hasOtherWriters(s cursor) bool {
-	live, isMap := s.live.Any.(map[string]any)
-	liveList, isList := s.live.Any.([]any)
-	before, wasMap := s.previous.(map[string]any)
-	beforeList, wasList := s.previous.([]any)
-	switch {
-	case isMap && wasMap && len(live) > 0:
+	if before, live, are := mapsOf(s); are {
 		for name, now := range live {
 			// Defaults of the API server go along.
 			was, had := before[name]
@@ -195,17 +199,19 @@ func (c remover) hasOtherWriters(s cursor) bool {
 			}
 		}
 		return false
-	case isList && wasList && len(liveList) > 0:
-		labels := new(observer.List).Labels(s.t, liveList)
-		for k, was := range findOwn(s, beforeList, liveList) {
-			at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(liveList[k]), previous: Item(beforeList, was).Any}
-			if was < 0 && c.wroteAt(at.path) || was >= 0 && c.hasOtherWriters(at) {
-				return true
-			}
-		}
-		return false
 	}
-	return !c.isOurs(s)
+	before, live, are := listsOf(s)
+	if !are {
+		return !c.isOurs(s)
+	}
+	labels := new(observer.List).Labels(s.t, live)
+	for k, was := range findOwn(s, before, live) {
+		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(live[k]), previous: Item(before, was).Any}
+		if was < 0 && c.wroteAt(at.path) || was >= 0 && c.hasOtherWriters(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // ownsElement reports whether all of a list element belongs to the Application, or may: then a read shows it.

@@ -91,7 +91,7 @@ func keepLearned(node, other *Node) *Node {
 // observesAll reports whether a node observes all of a value, except for fields that identify an object. It is a
 // shortcut for Recorded, which would return the same value as a copy.
 func (n *Node) observesAll(value any) bool {
-	if n.Rule.releases() || n.Learned {
+	if n.isReleased() {
 		return false
 	}
 	switch v := value.(type) {
@@ -113,6 +113,10 @@ func (n *Node) observesAll(value any) bool {
 
 // releases reports whether a rule keeps the live value when the manifest drops the field. It accepts nil.
 func (r *Rule) releases() bool { return r != nil && r.Mode != ModePush }
+
+// isReleased reports whether a field keeps its live value when the manifest drops it: it is free, learned, or has a rule.
+// It accepts nil.
+func (n *Node) isReleased() bool { return n == nil || n.Learned || n.Rule.releases() }
 
 // identity reports whether a field of that name identifies an object, at any depth.
 func identity(name string) bool {
@@ -142,7 +146,7 @@ func (n *Node) element(i int) *Node {
 // shares single values with value, but no maps or lists. An empty map or list remains, because it can be a field of its
 // own.
 func observedByBoth(a, b *Node, t *kinds.Node, value any) (any, bool) {
-	if a == nil || b == nil || a.Rule.releases() || b.Rule.releases() || a.Learned {
+	if a.isReleased() || b.isReleased() {
 		return nil, false
 	}
 	switch v := value.(type) {

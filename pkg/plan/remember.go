@@ -217,16 +217,12 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 		c.unrestored = append(c.unrestored, res.letting.kept...)
 		return
 	}
-	isUndone := (len(res.letting.restored) > 0 || c.plan.IsNoOp()) && !o.wrote
-	isOnRecord := c.isStillOnRecord(res, o)
-	switch {
+	switch isOnRecord := c.isStillOnRecord(res, o); {
 	// The release is still to be done, and needs the original values. A field on record needs its value, too: if it
 	// enters the manifest again, its next write does not count as the first one.
-	case isUndone, isOnRecord:
-		for _, stays := range res.letting.kept {
-			if stays.IsDropped && !isOnRecord {
-				c.unrestored = append(c.unrestored, stays) // the next plan does not find that the manifest drops it
-			}
+	case isOnRecord, c.isUndone(res, o):
+		if !isOnRecord { // the next plan does not find that the manifest drops a field
+			c.unrestored = append(c.unrestored, dropped(res.letting.kept)...)
 		}
 		status.Baseline = slices.Concat(status.Baseline, res.letting.baseline)
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
@@ -235,6 +231,16 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 		status.Baseline = slices.Concat(status.Baseline, c.leftBaselines(res, o.live))
 	}
 	c.unrestored = append(c.unrestored, res.letting.kept...)
+}
+
+// isUndone reports whether the release of fields is still to be done: a restore was not written, or nothing is.
+func (c statusWriter) isUndone(res *resource, o resourceResult) bool {
+	return (len(res.letting.restored) > 0 || c.plan.IsNoOp()) && !o.wrote
+}
+
+// dropped returns the fields that the manifest drops.
+func dropped(fields []UnrestoredField) []UnrestoredField {
+	return slices.DeleteFunc(slices.Clone(fields), func(u UnrestoredField) bool { return !u.IsDropped })
 }
 
 // leftBaselines returns the baselines of released fields whose values are left to Applications that wait for them.
