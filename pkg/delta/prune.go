@@ -21,7 +21,7 @@ func (c remover) drop(s cursor, want any) {
 	}
 }
 
-// dropFields is drop for a map.
+// dropFields removes the fields of a map that the previous state has and the desired state does not: see drop.
 func (c remover) dropFields(s cursor, before, want, live map[string]any) {
 	names := slices.Sorted(maps.Keys(before))
 	if c.visit != nil {
@@ -44,7 +44,7 @@ func (c remover) dropFields(s cursor, before, want, live map[string]any) {
 	}
 }
 
-// dropElements is drop for a list whose elements have keys or are their own keys.
+// dropElements does the same for a list whose elements have keys or are their own keys.
 func (c remover) dropElements(s cursor, before, want, live []any) {
 	list := new(observer.List)
 	labels, wanted := list.Labels(s.t, live), list.Identities(s.t, live, want)
@@ -104,7 +104,7 @@ func mapsOf(s cursor) (before, live map[string]any, are bool) {
 	return before, live, was && is && len(live) > 0
 }
 
-// listsOf is mapsOf for lists.
+// listsOf returns the same for lists.
 func listsOf(s cursor) (before, live []any, are bool) {
 	before, was := s.previous.([]any)
 	live, is := s.live.Any.([]any)
@@ -238,7 +238,7 @@ func (c remover) leave(s cursor) {
 	c.free(s)
 }
 
-// reportLeft reports a dropped value that stays, as soon as its writers are known.
+// reportLeft reports a dropped value that remains, if its writers are known.
 func (c remover) reportLeft(path *observer.Path) {
 	if c.in.Owners != nil {
 		c.out.Left = append(c.out.Left, path)
