@@ -121,6 +121,23 @@ func TestFormsBelowWhatIsRemovedAreNotKept(t *testing.T) {
 	assert.Equal(t, map[string]bool{"v.below": true}, delta.Compare(in).AcceptedUsed)
 }
 
+// A list with a maximum keeps no element of another client, so none is reported as left.
+func TestADroppedElementAboveTheMaximumIsRemoved(t *testing.T) {
+	in := given(t, "", "{ports: [{port: 1}]}", "{ports: [{port: 1}, {port: 2, theirs: 1}]}")
+	in.Entry.Root.Field("ports").List.Keys = []string{"port"}
+	in.Entry.Root.Field("ports").List.Aligned = false
+	in.Previous, in.Prune = object(t, "{ports: [{port: 1}, {port: 2, theirs: 0}]}"), true
+	in.Owners = owners("ports[port=2].theirs")
+	c := delta.Compare(in)
+	assert.Equal(t, []string{"remove /ports/1"}, ops(c))
+	assert.Empty(t, c.Left)
+
+	in.Entry.Root.Field("ports").List.Max = 0
+	c = delta.Compare(in)
+	assert.Empty(t, ops(c))
+	assert.Len(t, c.Left, 1, "without a maximum, it remains")
+}
+
 // ours are the owners of an object whose only writer is the Application.
 type ours struct{}
 

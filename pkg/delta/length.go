@@ -75,6 +75,8 @@ func (c lengthControl) dropped(l *listCursor) []int {
 	switch {
 	case len(l.free) == 0: // usually, so that nothing more is computed
 		return nil
+	case c.in.Prune && l.list.Max != 0: // a list with a maximum keeps no element of another client
+		return c.prunable(l)
 	case !c.in.Prune && (!l.list.Open || c.in.Dropped == nil):
 		return nil
 	}

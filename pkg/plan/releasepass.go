@@ -80,8 +80,9 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 
 // reportLeft reports the fields that the manifest drops and that stay, because they are not the Application's.
 func (p releasePass) reportLeft(res *resource) {
+	writers := p.in.writersOf(res.object.ID, res.live) // decodes managedFields once
 	for _, path := range res.compared.Left {
-		author, _ := p.in.writersOf(res.object.ID, res.live)().OfValue(path)
+		author, _ := writers().OfValue(path)
 		stays := UnrestoredField{ID: res.object.ID, Path: path.String(), IsDropped: true, Why: "it was written" + bySuffix(cmp.Or(author.Manager, "another client"))}
 		res.letting.kept = append(res.letting.kept, stays)
 		res.warnings = append(res.warnings, stays.String())

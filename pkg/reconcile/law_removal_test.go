@@ -189,7 +189,7 @@ func (w *removalWorld) judgeRemoval() {
 			w.tell("%s of %s remains, and no event reports it: %q", path, authors[path], w.events)
 		case !isOurs:
 			w.counts["left to another client"]++
-		case w.recent[path] && now != nil && !w.hasOtherElements(l) && !w.isSpelledOtherwise(l) && w.isRemovable(l) && !w.isInSharedElement(l, before, authors):
+		case w.recent[path] && now != nil && !w.hasOtherElements(l) && !w.isPartlyKept(l) && w.isRemovable(l) && !w.isInSharedElement(l, before, authors):
 			w.tell("%s was written by the Application, has left the manifest, and remains %s", path, jsonOf(now))
 		case w.recent[path] && now == nil:
 			w.counts["removed"]++
@@ -236,11 +236,12 @@ func (w *removalWorld) hasOtherElements(l leaf, others ...any) bool {
 	})
 }
 
-// isSpelledOtherwise reports whether the API server stores the elements of a list without keys in another form than the
-// manifests. Then they are not found by their values.
-func (w *removalWorld) isSpelledOtherwise(l leaf) bool {
+// isPartlyKept reports whether elements of a list without keys remain: another client has added equal ones, and an event
+// reports the list, or the API server stores them in another form than the manifests, so that they are not found by
+// their values.
+func (w *removalWorld) isPartlyKept(l leaf) bool {
 	_, isList := l.value.([]any)
-	return isList && slices.ContainsFunc(w.ever[pathText(l.path)], func(list any) bool {
+	return isList && w.isReported() || isList && slices.ContainsFunc(w.ever[pathText(l.path)], func(list any) bool {
 		return !observer.Equal(w.spec.at(l.path).serve(list), list)
 	})
 }
