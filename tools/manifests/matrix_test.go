@@ -11,14 +11,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster/installed"
 	"holdfast.dev/holdfast/pkg/cli"
 	"holdfast.dev/holdfast/pkg/cli/setup"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
 // image is an image that users choose.
