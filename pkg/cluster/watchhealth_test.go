@@ -42,6 +42,13 @@ func newSource() *source {
 	return s
 }
 
+// listed returns the number of lists so far.
+func (s *source) listed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists
+}
+
 func (s *source) answerList(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	s.mu.Lock()
 	s.lists++
@@ -190,10 +197,10 @@ func TestStalledWatch(t *testing.T) {
 			pass(10 * time.Second)
 			s.fail(errors.New("connection reset"))
 			pass(time.Minute)
-			before := s.lists
+			before := s.listed()
 			s.fail(nil)
 			pass(2 * time.Minute)
-			assert.Greater(s.t, s.lists, before)
+			assert.Greater(s.t, s.listed(), before)
 			assert.NoError(s.t, s.dead())
 		})
 	})
