@@ -157,7 +157,7 @@ func TestStalledWatch(t *testing.T) {
 				pass(time.Minute + time.Second)
 				assert.NoError(s.t, s.silent())
 			}
-			assert.Equal(s.t, 1, s.lists)
+			assert.Equal(s.t, 1, s.listed())
 			assert.Equal(s.t, 1, s.opened)
 		})
 	})
@@ -210,7 +210,7 @@ func TestStalledWatch(t *testing.T) {
 				pass(time.Minute)
 				assert.NoError(s.t, s.dead())
 			}
-			assert.Equal(s.t, 9, s.lists)
+			assert.Equal(s.t, 9, s.listed())
 		})
 	})
 	t.Run("that ends, and is not opened again, is dead", func(t *testing.T) {
