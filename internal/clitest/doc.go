@@ -1,5 +1,5 @@
 // Package clitest runs testdata/script/cluster, that is, commands with their expected output, against a real control
-// plane with a running controller. Package cli has the scripts that need no cluster.
+// plane with a running controller. Package cli contains the scripts that need no cluster.
 //
 // It also contains what both share with the tests of the packages below pkg/cli: the steps EndsWith and RunExamples, and
 // APIServer, which has fixed responses.

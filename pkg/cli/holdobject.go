@@ -102,8 +102,8 @@ func (o *editOptions) choose(with []string, id manifest.ID) (string, error) {
 	return id.Name, nil
 }
 
-// extend changes an Application that has the object. For an object that the Application owns, the manifest contains
-// the values. For a shared object, the live values are added.
+// extend changes an Application of the object. For an object that the Application owns, the manifest contains the
+// values. For a shared object, the live values are added.
 func (o *editOptions) extend(ctx context.Context, object connection.LiveObject) error {
 	if o.policy != "" {
 		return o.runRelease(ctx)
@@ -173,7 +173,7 @@ func (o *editOptions) withValues(manifests []runtime.RawExtension, object connec
 	list := files.ToList(manifests)
 	at := files.Position(list, object.ID, namespace)
 	if at < 0 {
-		return manifests, false, nil // a template or spec.select has the object
+		return manifests, false, nil // a template or spec.select defines the object
 	}
 	content, _ := list[at].(map[string]any)
 	before := observer.CopyMap(content)

@@ -82,7 +82,7 @@ func newModeCommand(name string, streams Streams) *cobra.Command {
 	}.Build(name)
 }
 
-// run changes nothing, and reports that, if the Application already has the mode. A user is only asked before
+// run changes nothing, and reports that, if the Application is already in the mode. A user is only asked before
 // Holdfast begins to write. An Application that another object controls, for example a Mysql, cannot be edited: its
 // owner would restore the mode.
 func (o *modeOptions) run(ctx context.Context) error {

@@ -41,7 +41,7 @@ func newResumeCommand(name string, streams Streams) *cobra.Command {
 	}, streams, change{}, "until it is ready", func(o change) command.Run { return suspendOptions{o, false}.run }).Build(name)
 }
 
-// run succeeds without a change if the Application has the state already, so that scripts can repeat the command.
+// run succeeds without a change if the Application is in that state already, so that scripts can repeat the command.
 //
 //	spec.suspend  command  printed
 //	false         suspend  suspended

@@ -38,7 +38,7 @@ type servedGroup struct {
 	mappings  map[string]Mapping            // by kind
 }
 
-// merge returns the result of one request for all concurrent callers with a key. The request has the context of one
+// merge returns the result of one request for all concurrent callers with a key. The request uses the context of one
 // caller. If that is canceled, the others repeat the request.
 func (g *servedGroup) merge(key string, request func() (any, error)) (any, error) {
 	for {

@@ -60,7 +60,7 @@ func (s *eventSender) announce(app *v1alpha1.Application, event *plan.Event) {
 	}
 }
 
-// send emits an event. A series has the text of its first event. So an event with another text starts its own series,
+// send emits an event. A series keeps the text of its first event. So an event with another text starts its own series,
 // as long as there are not too many: its digest is part of the action. Beyond that, the event has a text without
 // values, event.Redacted.
 func (s *eventSender) send(regarding runtime.Object, event *plan.Event) {

@@ -208,7 +208,7 @@ func start(c *testcluster.Cluster, agent string, wrap func(http.RoundTripper) ht
 	return i, nil
 }
 
-// reconcileCounts has the number of the reconciles of the Applications in each namespace.
+// reconcileCounts contains the number of reconciles of the Applications in each namespace.
 var reconcileCounts sync.Map
 
 // countReconciles returns hooks that count the reconciles. A loop that sends no requests is visible only

@@ -32,7 +32,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// workload plays a Pod of an Application: it has the data of the Secret.
+// workload plays a Pod of an Application: it knows the data of the Secret.
 type workload struct {
 	t      *testing.T
 	data   map[string]string

@@ -280,7 +280,7 @@ observerSchema: [{apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: s
 	}
 }
 
-// songSpec returns the schema of a CRD whose spec has the properties.
+// songSpec returns the schema of a CRD whose spec contains the properties.
 func songSpec(properties string) string {
 	return `{type: object, properties: {spec: {type: object, properties: {` + properties + `}}}}`
 }

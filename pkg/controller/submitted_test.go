@@ -88,7 +88,7 @@ func TestRejectedApplicationIsDeleted(t *testing.T) {
 	}
 }
 
-// arrives returns an Application that already has the finalizer and annotations when it is created.
+// arrives returns an Application that already contains the finalizer and annotations when it is created.
 func (f *fixture) arrives(name, spec string, annotations map[string]string) map[string]any {
 	f.t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{

@@ -71,7 +71,7 @@ func (c *comparer) withClaimed(t *kinds.Node, path *observer.Path, want, live an
 	return want
 }
 
-// withElement returns a list with an element of another Application at an index, unless the list has the element.
+// withElement returns a list with an element of another Application at an index, unless the list contains it.
 func withElement(list []any, k int, live any) []any {
 	if slices.ContainsFunc(list, func(element any) bool { return observer.Completes(live, element) }) {
 		return list

@@ -34,7 +34,7 @@ type Input struct {
 	// Shared is true for a shared object. Its list elements are matched only by their keys, or by the
 	// accepted form of the keys, so that no element of another client is taken for a desired element.
 	Shared bool
-	// Accepted has the recorded accepted forms. Those that still apply are in Comparison.AcceptedUsed.
+	// Accepted contains the recorded accepted forms. Those that still apply are in Comparison.AcceptedUsed.
 	Accepted Accepted
 	// Begins reports whether a live list is the accepted form of a desired list that the Application begins to hold
 	// as one value. It is false for every other list, because the accepted form of that list is known.
@@ -80,12 +80,12 @@ type comparer struct {
 	in      Input
 	visit   func(Field) // nil for Compare
 	visited int         // number of visited fields
-	// ruleContext has the object for rules in CEL, and limits their cost. It is computed when a rule needs it.
+	// ruleContext contains the object for rules in CEL, and limits their cost. It is computed when a rule needs it.
 	ruleContext *observer.RuleContext
 	out         Comparison // the result so far
 }
 
-// The parts of the walk. Each has the methods for one kind of node or decision.
+// The parts of the walk. Each groups the methods for one kind of node or decision.
 type (
 	listComparer   struct{ *comparer } // a list
 	elementMatcher struct{ *comparer } // which live element a desired element is
@@ -302,8 +302,8 @@ func fieldOf(v any, name string) any {
 	return m[name]
 }
 
-// ruleStates has the states of leaves that have a rule and have not drifted, by the mode of the rule. Rules without a
-// mode allow several values.
+// ruleStates lists the states of leaves that have a rule and have not drifted, by the mode of the rule. Rules without
+// a mode allow several values.
 var ruleStates = map[observer.Mode]State{
 	"": StateAllowed, observer.ModePush: StatePushed, observer.ModeReport: StateReported, observer.ModeAbsent: StateAbsent,
 }
@@ -317,7 +317,7 @@ func (s cursor) restored() bool {
 	case observer.ModeReport, observer.ModeAbsent:
 		return false
 	case observer.ModePush:
-		// The last-applied state has the value that was written last.
+		// The last-applied state contains the value that was written last.
 		return s.desired.Set && (s.previous == nil || !observer.Same(s.t, s.desired.Any, s.previous))
 	}
 	return true

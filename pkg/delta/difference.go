@@ -149,10 +149,10 @@ type Comparison struct {
 	Additions []Difference
 	// Held is the number of leaves that are in sync.
 	Held int
-	// AcceptedUsed has the paths whose accepted form still applies, because it was recorded for exactly the
+	// AcceptedUsed lists the paths whose accepted form still applies, because it was recorded for exactly the
 	// current desired value.
 	AcceptedUsed map[string]bool
-	// Found has the accepted forms that were found without a write: see Input.Begins.
+	// Found contains the accepted forms that were found without a write: see Input.Begins.
 	Found Accepted
 	// Left has the dropped values that stay, because they are not the Application's: another client wrote them.
 	Left []*observer.Path

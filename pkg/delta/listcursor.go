@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// listCursor is one list of the walk. It has the state of the comparison of this list: first the elements are
+// listCursor is one list of the walk. It keeps the state of the comparison of this list: first the elements are
 // matched, then some are removed, and at last some are added.
 type listCursor struct {
 	cursor
@@ -18,7 +18,7 @@ type listCursor struct {
 	// writtenList is the list in the manifest, beforeList that in the previous desired state.
 	writtenList []any
 	beforeList  []any
-	// at has the live index of each element of the desired list, or -1. It starts as the pairing;
+	// at lists the live index of each element of the desired list, or -1. It starts as the pairing;
 	// matchRenamed adds to it.
 	at       []int
 	free     []int        // live elements that match no schema element
@@ -80,7 +80,7 @@ func (l *listCursor) keyTestsAt(path *observer.Path, k int) []keyTest {
 
 // elementAt returns the cursor of element i of the schema, and its live index or -1.
 func (l *listCursor) elementAt(i int) (at cursor, k int) {
-	// at also has the elements that were matched with other keys.
+	// at also contains the elements that were matched with other keys.
 	if k = l.pairing.Live[i]; i < len(l.wantList) {
 		k = l.at[i]
 	}

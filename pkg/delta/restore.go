@@ -9,7 +9,7 @@ import (
 
 // Location is the position of a path in a live object.
 type Location struct {
-	// Path has the live indices of list elements.
+	// Path contains the live indices of list elements.
 	Path *observer.Path
 	// Value is not set if the field is missing.
 	Value Value
@@ -70,7 +70,7 @@ func (p Location) Restore(value any) Difference {
 	return d
 }
 
-// Remove returns the difference that removes a field that did not exist before the first hold. ours has the
+// Remove returns the difference that removes a field that did not exist before the first hold. ours lists the
 // locations, at and below the field, that the Application is known to hold. The request contains no other
 // values below the field, such as defaults of the API server, so that only the version proves that they are
 // unchanged.

@@ -116,8 +116,8 @@ func (c ruleComparer) removeAbsent(s cursor, why Reason) {
 	c.visitField(s, StateRemoved, c.add(s.path, d))
 }
 
-// correct writes a value, whether the field exists or is missing. as has the fields of the difference that depend on
-// the rule.
+// correct writes a value, whether the field exists or is missing. as contains the fields of the difference that
+// depend on the rule.
 func (c *comparer) correct(s cursor, value any, as Difference) {
 	d := correction(s, value)
 	d.Rule, d.Bound, d.was, d.pushed = s.node.Rule, as.Bound, as.was, as.pushed

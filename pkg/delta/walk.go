@@ -46,7 +46,7 @@ func (c *comparer) absent(s cursor, d *Difference) {
 func (c *comparer) absentList(s cursor, want []any, d *Difference) {
 	written, _ := s.written.Any.([]any)
 	pairing := s.node.List.Pair(s.t, want, nil, len(written))
-	// added has the elements that the correction writes.
+	// added contains the elements that the correction writes.
 	added := map[int]bool{}
 	if d != nil {
 		added = absentElements(s, want)

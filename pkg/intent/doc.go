@@ -10,8 +10,8 @@
 //	hooks                                 render.go
 //
 // faults.go returns the validation errors (healthcheck.go those of spec.healthCheckExprs), unknown.go the unknown
-// fields, and incomplete.go the Problem of an Application that this version cannot read completely. problem.go has
-// the Problem of an Application or an object.
+// fields, and incomplete.go the Problem of an Application that this version cannot read completely. problem.go
+// contains the Problem of an Application or an object.
 //
 // The package depends on live objects only through selections and rules, and has no client and no clock. It changes
 // neither the Application nor the live objects. A Rendering is all or nothing: one validation error makes the whole

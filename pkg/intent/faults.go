@@ -15,7 +15,7 @@ import (
 )
 
 // Faults returns the validation errors for which Render rejects an input, one error for each, so that a tool that reads
-// files can locate them: a *manifest.ValidationError, an *observer.ValidationError or an *observer.FieldPathError has
+// files can locate them: a *manifest.ValidationError, an *observer.ValidationError or an *observer.FieldPathError names
 // the field. It returns nil if Render accepts the input, or rejects it for another reason: the source is missing, nulls
 // were dropped, or too many objects match. The command line calls it for files. It does not run hooks, so an error of a
 // hook is not among them.

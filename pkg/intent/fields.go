@@ -180,7 +180,7 @@ func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object,
 
 // fieldsUnder returns an item, which may be nil, with the paths of profiles that apply before it. The item is not
 // changed, because it is shared by all resources that it matches. The result is nil if there is neither. Without an
-// item, the result has the Position NoEntry.
+// item, the Position of the result is NoEntry.
 func fieldsUnder(f *observer.Fields, paths []observer.ProfilePath) *observer.Fields {
 	switch {
 	case len(paths) == 0:

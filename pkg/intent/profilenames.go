@@ -67,7 +67,7 @@ func checkServed(selector v1alpha1.KindSelector, served ServedKinds) error {
 	return fmt.Errorf("the API server serves no kind %s%s", name, suggest.DidYouMean(selector.Kind, names))
 }
 
-// checkPaths returns an error for each path that none of the kinds has. It reports the kind that has the longest
+// checkPaths returns an error for each path that none of the kinds has. It reports the kind with the longest
 // beginning of the path. A kind without a published schema has any path. rule is the index of the rule.
 func (r profileRule) checkPaths(rule int, of []schema.GroupVersionKind, typeOf func(schema.GroupVersionKind) *kinds.Node) (faults []error) {
 	for k, path := range r.paths {

@@ -206,7 +206,7 @@ func upTo(n int) []int {
 	return all
 }
 
-// matches reports whether an element has the keys in a name, or equals the value in it. An omitted key has its
+// matches reports whether an element contains the keys in a name, or equals the value in it. An omitted key has its
 // default, if t is known. Values that print alike are equal, so [port=80] also matches the string "80". In a key
 // without quotes, * matches any text.
 func (n elementName) matches(element any, t *kinds.Node) bool {

@@ -117,7 +117,7 @@ type Context struct {
 	Written *Schema
 	// Type is the type of its kind, and Published the type that the API server publishes for it.
 	Type, Published *kinds.Node
-	// Live is the live object, or nil if it is unknown. A path is valid if the live object has the field. A field
+	// Live is the live object, or nil if it is unknown. A path is valid if the live object contains the field. A field
 	// that only a client can still set is a warning.
 	Live map[string]any
 	// Work is the remaining number of fields that the paths can visit; nil: no limit. It is shared by all objects of

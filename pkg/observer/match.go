@@ -70,7 +70,7 @@ func (e *Schema) matches(objects []manifest.Object) []int {
 			continue
 		}
 		if e.namespace != "" && o.ID.Namespace != "" && o.ID.Namespace != e.namespace {
-			continue // a cluster-scoped object no longer has the namespace that both were written with
+			continue // a cluster-scoped object lost the namespace that both were written with
 		}
 		found = append(found, k)
 	}

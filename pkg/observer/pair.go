@@ -255,7 +255,7 @@ func (l *List) Identities(t *kinds.Node, a, b []any) []int {
 	return matches
 }
 
-// Origins returns, for each live element, the index in desired of the element that it has the identity of, or -1. A
+// Origins returns, for each live element, the index in desired of the element with the same identity, or -1. A
 // live element can have more fields than the desired one. It is the inverse of Identities.
 func (l *List) Origins(t *kinds.Node, desired, live []any) []int {
 	origins := slices.Repeat([]int{-1}, len(live))

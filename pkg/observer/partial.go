@@ -230,7 +230,7 @@ func (n elementName) wholeIn(list []any) int {
 	return found
 }
 
-// names reports whether an element has the keys of a name, or equals the value in it.
+// names reports whether an element contains the keys of a name, or equals the value in it.
 func (n elementName) names(id *elementKeys, element any) bool {
 	m, _ := element.(map[string]any)
 	for _, key := range n.keys {

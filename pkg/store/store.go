@@ -17,7 +17,7 @@ import (
 // writes. A watch event never replaces a state with an older one, so a lagging watch does not undo a write. A list
 // can; see Replace.
 //
-// It has the methods of a cache.ReflectorStore. The reflector calls these on one goroutine. All other methods can be
+// It implements cache.ReflectorStore, whose methods the reflector calls on one goroutine. All other methods can be
 // called at any time, from any goroutine. An Object in a Store is immutable: a change replaces the pointer.
 //
 //	event                                       effect

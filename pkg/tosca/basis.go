@@ -51,7 +51,7 @@ func (t *typeIndex) baseOf(s *schema) string {
 //
 //	Length: {derived_from: scalar, data_type: float, units: {m: 1}, prefixes: {k: 1000, c: 0.01}}
 //
-// has the units m, km and cm. The definition belongs to this translation, so the cache needs no lock.
+// defines the units m, km and cm. The definition belongs to this translation, so the cache needs no lock.
 func (t *typeIndex) scaleOf(line []*definition) *scale {
 	if known := line[0].scale; known != nil {
 		return known

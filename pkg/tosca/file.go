@@ -36,7 +36,7 @@ var versions = map[string]version{
 
 const versionKey = "tosca_definitions_version"
 
-// readVersion sets the grammar of a file. A file of types without a version has the one of the file that imports it.
+// readVersion sets the grammar of a file. A file of types without a version uses that of the file that imports it.
 // importer is nil for the entry template. After an error, the version is the zero value, and the file is read as TOSCA
 // 1.x to find further errors. In TOSCA 2.0, the version must be the first key: a parser can then choose the grammar
 // before it reads the rest.

@@ -184,7 +184,7 @@ func hasEntries(of quantifier) func([]any, basis) (any, string) {
 	}
 }
 
-// hasKeys reports whether a map has the keys in a list. A key that is not a string is compared in its text form,
+// hasKeys reports whether a map contains the keys in a list. A key that is not a string is compared in its text form,
 // because keys of YAML are text here.
 func hasKeys(content, keys any, of quantifier) (any, string) {
 	fields, isMap := content.(map[string]any)

@@ -40,8 +40,8 @@ func (p *trail) String() string {
 
 // fileNode is a value of a file, with its position. The zero value is absent, and so is its every child. Every
 // other value exists, so cmp.Or chooses the first one that does. It is small
-// and passed by value. Values with the same node are the same value of the file: an alias has the node of its anchor,
-// with its own path.
+// and passed by value. Values with the same node are the same value of the file: an alias refers to the node of its
+// anchor, with its own path.
 type fileNode struct {
 	// file contains the value. It decides whether messages can quote it.
 	file *file

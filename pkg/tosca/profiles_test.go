@@ -61,7 +61,7 @@ func TestTypesOfNetworkFunctions(t *testing.T) {
 	}
 }
 
-// TOSCA 2.0 has the normative types in a profile.
+// TOSCA 2.0 defines the normative types in a profile.
 func TestTheSimpleProfile(t *testing.T) {
 	const topology = `node_types: {App: {derived_from: SoftwareComponent, properties: {port: {type: PortDef}}}}
 service_template:

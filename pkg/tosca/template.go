@@ -155,7 +155,8 @@ func countsText(counts map[string]int) string {
 }
 
 // readCopy sets the template that another one copies. A copy of a copy is an error, so that no loop is possible. A copy
-// has the keys of its original that it does not set itself. Keys are not merged: properties replace all properties.
+// inherits the keys of its original that it does not set itself. Keys are not merged: properties replace all
+// properties.
 func (t *model) readCopy(n *template) {
 	p := n.at.get("copy")
 	if !p.exists() {

@@ -18,8 +18,8 @@ func Translate(ctx context.Context, source Source, inputs map[string]Input, opti
 
 // Validate reports the errors that Translate would report, before all inputs are known. A required input without a
 // value is no error, and values that depend on it are not checked. Validate reports the errors of all stages. The
-// Result has warnings and the digest. It is for authors, who check a template without a cluster. A file that only has
-// types is valid, with a warning.
+// Result contains warnings and the digest. It is for authors, who check a template without a cluster. A file that
+// contains only types is valid, with a warning.
 func Validate(ctx context.Context, source Source, inputs map[string]Input, options Options) (Result, error) {
 	result, err := translate(ctx, source, inputs, options, true)
 	return Result{Warnings: result.Warnings, Digest: result.Digest, Metadata: result.Metadata, Steps: result.Steps}, err

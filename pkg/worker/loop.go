@@ -107,7 +107,7 @@ func Jitter(wait time.Duration) time.Duration {
 }
 
 // Run handles keys until the context ends, and returns when running work has finished. Keys that still wait in the
-// queue are not handled. The context of Handle has the values of ctx, but ends later: see Drain.
+// queue are not handled. The context of Handle carries the values of ctx, but ends later: see Drain.
 func (l *Loop[K]) Run(ctx context.Context) {
 	working, abandon := l.draining(ctx)
 	defer abandon()

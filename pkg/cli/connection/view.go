@@ -106,7 +106,7 @@ func (v *view) Range(ctx context.Context, gk schema.GroupKind, mapping cluster.M
 	}
 }
 
-// Marked lists the objects of a kind that have the Application's label. If the user may not list them, the view has
+// Marked lists the objects of a kind that have the Application's label. If the user may not list them, the view lists
 // only the desired objects and those in the inventory. An Application that is not submitted has no such objects. The
 // label finds objects that left the manifests before the inventory recorded them. Without it, the plan can lack
 // deletions, which unlisted reports. It never has a wrong change.

@@ -26,7 +26,7 @@ type WriteFlags struct {
 	Output string
 	// Printer prints the objects; nil: print the result as text. Parse sets it.
 	Printer printers.ResourcePrinter
-	// ShowSecrets prints values of Secrets. Only submit has the flag.
+	// ShowSecrets prints values of Secrets. Only submit defines the flag.
 	ShowSecrets bool
 }
 

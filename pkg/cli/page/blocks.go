@@ -141,8 +141,8 @@ var escaped = strings.NewReplacer("~", "~0", "/", "~1")
 // line is a line of YAML with the JSON Pointer of its value in the object.
 type line struct{ text, pointer string }
 
-// linesOf returns the lines of an object as YAML. Each line has the pointer of the value that begins on it, or
-// of the line above it.
+// linesOf returns the lines of an object as YAML. Each line contains the pointer of the value that begins on
+// it, or of the line above it.
 func linesOf(object map[string]any) []line {
 	text := strings.TrimRight(terminal.ObjectYAML(object), "\n")
 	var lines []line

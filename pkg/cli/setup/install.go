@@ -61,7 +61,7 @@ type installOptions struct {
 	// export is also set by --dry-run=client, which prints the same objects.
 	export bool
 	force  bool
-	// without has the flag of each built-in template, by template.Kind.Option.
+	// without contains the flag of each built-in template, by template.Kind.Option.
 	without map[string]*bool
 	image   string
 }
