@@ -11,7 +11,7 @@
 // store decides which state is newer, who has written an object since it was read, and how little memory it needs:
 //
 //	store.go, events.go    what is stored: responses to writes, watch events, lists; index.go finds it
-//	writetracker.go        the recent writes of other clients
+//	writetracker.go        the recent writes of other clients; managedfields.go reads who wrote an object
 //	object.go, packed.go   an object, compressed; dedup.go omits what it repeats of its Application
 //	contents.go            decodes objects, and compresses them again after a new spec
 //	recentcache.go         the last objects that left a watch

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -27,6 +28,18 @@ type Object struct {
 	beside *Manifests
 	// stamps identify the managedFields entries and their times.
 	stamps []managedFieldsStamp
+}
+
+// listedObject is an object of a list with its managedFields; see managedFieldsJSON.
+type listedObject struct {
+	*Object
+
+	managed []byte
+}
+
+// Key returns the namespace and name of an object.
+func Key(u metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // objectBytes is the memory of an Object in a Store, without its content.

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -213,11 +212,6 @@ func (w watcherLookup) watching(sharing []types.UID, o *Object) []types.UID {
 		return []types.UID{o.Application}
 	}
 	return sharing
-}
-
-// Key returns the namespace and name of an object.
-func Key(u metav1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // All returns all objects.
