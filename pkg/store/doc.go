@@ -10,7 +10,8 @@
 // The package sends no requests. Package cluster fills a Store from a watch, and from the responses to writes. Package
 // store decides which state is newer, who has written an object since it was read, and how little memory it needs:
 //
-//	store.go, events.go    what is stored: responses to writes, watch events, lists; index.go finds it
+//	store.go               a Store, and how it is read; index.go finds objects
+//	writes.go, events.go   what fills it: responses to writes, watch events, lists
 //	writetracker.go        the recent writes of other clients; managedfields.go reads who wrote an object
 //	object.go, packed.go   an object, compressed; dedup.go omits what it repeats of its Application
 //	contents.go            decodes objects, and compresses them again after a new spec
