@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Manifests contains the manifests of an Application's spec, as JSON. Its objects and its status repeat most of them.
@@ -49,49 +48,6 @@ func manifestsOf(u *unstructured.Unstructured, before *Manifests) *Manifests {
 
 func isApplication(u *unstructured.Unstructured) bool {
 	return u.GetKind() == v1alpha1.Kind && u.GetAPIVersion() == v1alpha1.GroupVersion.String()
-}
-
-// pack compresses the JSON of an object, relative to the manifests if it repeats them. manifests can be nil. The
-// fields that identity uses must be set.
-func (o *Object) pack(text []byte, manifests *Manifests) {
-	rest, _ := removeRepeats(text, o.identity(), 1)
-	if manifests != nil && len(rest) >= minCompressedBytes && manifests.length >= len(rest)/4 {
-		if less, worthIt := removeRepeats(rest, manifests.content.JSON(), blockBytes); worthIt {
-			o.content, o.beside = Pack(less), manifests
-			return
-		}
-	}
-	// Without repetitions, the object must not keep the manifests in memory.
-	o.content, o.beside = Pack(rest), nil
-}
-
-// Reader decompresses objects. It is fastest if objects of one Application are read in sequence, because it keeps the
-// last Manifests uncompressed. It must not be used by two goroutines at the same time.
-type Reader struct {
-	// manifests are the last ones that were used, and text is their content.
-	manifests *Manifests
-	text      []byte
-}
-
-// JSON returns an object without managedFields.
-func (r *Reader) JSON(o *Object) []byte {
-	rest := o.content.JSON()
-	if o.beside != nil {
-		if r.manifests != o.beside {
-			r.manifests, r.text = o.beside, o.beside.content.JSON()
-		}
-		rest = restoreRepeats(rest, r.text)
-	}
-	return restoreRepeats(rest, o.identity())
-}
-
-// Content decodes an object. The caller owns the result.
-func (r *Reader) Content(o *Object) map[string]any {
-	content, err := manifest.DecodeJSON(r.JSON(o))
-	if err != nil {
-		return nil // pack creates only valid JSON
-	}
-	return content
 }
 
 // blockBytes is the minimum length of a repetition. If not every position is indexed, repetitions must be

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Object is a live object in a Store: its compressed JSON without managedFields. It needs a fiftieth of the memory of
@@ -84,6 +85,20 @@ func newObject(u *unstructured.Unstructured, manifests *Manifests) (*Object, err
 	return o, nil
 }
 
+// pack compresses the JSON of an object, relative to the manifests if it repeats them. manifests can be nil. The
+// fields that identity uses must be set.
+func (o *Object) pack(text []byte, manifests *Manifests) {
+	rest, _ := removeRepeats(text, o.identity(), 1)
+	if manifests != nil && len(rest) >= minCompressedBytes && manifests.length >= len(rest)/4 {
+		if less, worthIt := removeRepeats(rest, manifests.content.JSON(), blockBytes); worthIt {
+			o.content, o.beside = Pack(less), manifests
+			return
+		}
+	}
+	// Without repetitions, the object must not keep the manifests in memory.
+	o.content, o.beside = Pack(rest), nil
+}
+
 // sameAs reports whether two objects have the same version and JSON. It accepts a nil b.
 func (o *Object) sameAs(b *Object) bool {
 	if b == nil || o.UID != b.UID || o.ResourceVersion != b.ResourceVersion {
@@ -110,4 +125,33 @@ func (o *Object) identity() []byte {
 func (o *Object) Newer(b *Object) bool {
 	order, err := resourceversion.CompareResourceVersion(o.ResourceVersion, b.ResourceVersion)
 	return err != nil || order > 0
+}
+
+// Reader decompresses objects. It is fastest if objects of one Application are read in sequence, because it keeps the
+// last Manifests uncompressed. It must not be used by two goroutines at the same time.
+type Reader struct {
+	// manifests are the last ones that were used, and text is their content.
+	manifests *Manifests
+	text      []byte
+}
+
+// JSON returns an object without managedFields.
+func (r *Reader) JSON(o *Object) []byte {
+	rest := o.content.JSON()
+	if o.beside != nil {
+		if r.manifests != o.beside {
+			r.manifests, r.text = o.beside, o.beside.content.JSON()
+		}
+		rest = restoreRepeats(rest, r.text)
+	}
+	return restoreRepeats(rest, o.identity())
+}
+
+// Content decodes an object. The caller owns the result.
+func (r *Reader) Content(o *Object) map[string]any {
+	content, err := manifest.DecodeJSON(r.JSON(o))
+	if err != nil {
+		return nil // pack creates only valid JSON
+	}
+	return content
 }
