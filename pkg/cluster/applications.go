@@ -131,14 +131,6 @@ func decodeApplication(raw []byte, err error) (*v1alpha1.Application, error) {
 	return DecodeApplication(raw)
 }
 
-// rawJSON returns the body of a response. Unlike Raw, Error reads the API server's message from the body.
-func rawJSON(result rest.Result) ([]byte, error) {
-	if err := result.Error(); err != nil {
-		return nil, err
-	}
-	return result.Raw()
-}
-
 // DecodeApplication decodes an Application from JSON.
 func DecodeApplication(raw []byte) (*v1alpha1.Application, error) {
 	app, err := v1alpha1.DecodeApplication(raw)

@@ -3,12 +3,9 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // ErrKindUnknown is returned if the API server certainly does not serve a kind. If the server cannot
@@ -54,31 +51,6 @@ func RetryAfter(err error) time.Duration {
 		return unclear.RetryAfter
 	}
 	return 2 * time.Second
-}
-
-// notFoundIsNone returns nil for a NotFound error, and other errors unchanged.
-func notFoundIsNone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-// IsKind reports whether a kind can have that name. Other names, which come from users, are never looked
-// up: they would become a URL path on the API server, and take cache memory of any size.
-func IsKind(gvk schema.GroupVersionKind) bool {
-	return IsGroup(gvk.Group) && isLabel(gvk.Version) && isLabel(strings.ToLower(gvk.Kind))
-}
-
-// IsGroup reports whether a group can have that name. The core group is "".
-func IsGroup(group string) bool {
-	return group == "" || IsServiceAccount(group) // both are DNS subdomains
-}
-
-// isLabel reports whether a version or a lower-case kind can have that name. It checks the length first, because the
-// text can be long.
-func isLabel(text string) bool {
-	return len(text) <= validation.DNS1035LabelMaxLength && len(validation.IsDNS1035Label(text)) == 0
 }
 
 // The times for which a result is cached, unless a definition changes. They double each time.

@@ -367,11 +367,3 @@ func (w *Watches) report(resource watchScope, k *kindWatch, err error, news bool
 	}
 	w.handler.WatchChanged(users)
 }
-
-// inNamespace returns a resource in a namespace, or in all of them if it is empty.
-func inNamespace(client dynamic.NamespaceableResourceInterface, namespace string) dynamic.ResourceInterface {
-	if namespace == "" {
-		return client
-	}
-	return client.Namespace(namespace)
-}

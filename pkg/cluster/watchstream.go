@@ -32,11 +32,3 @@ func (c eventClient) watcher(resource schema.GroupVersionResource, namespace str
 		return watch.NewStreamWatcher(&eventDecoder{body: body, lines: bufio.NewReaderSize(body, 64<<10)}, reporter), nil
 	}
 }
-
-// apiPath returns the URL path of a group and version.
-func apiPath(gv schema.GroupVersion) string {
-	if gv.Group == "" {
-		return "/api/" + gv.Version
-	}
-	return "/apis/" + gv.String()
-}

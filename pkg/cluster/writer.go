@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -50,17 +49,6 @@ func (w *Writer) WithFieldManager(by string) *Writer {
 	managed := *w
 	managed.manager = by
 	return &managed
-}
-
-// IsServiceAccount reports whether a ServiceAccount can have that name. It checks the length first, because the name
-// can be long.
-func IsServiceAccount(name string) bool {
-	return len(name) <= validation.DNS1123SubdomainMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0
-}
-
-// isNamespace reports whether a namespace can have that name.
-func isNamespace(name string) bool {
-	return len(name) <= validation.DNS1123LabelMaxLength && len(validation.IsDNS1123Label(name)) == 0
 }
 
 // User returns the user name of the ServiceAccount.
