@@ -5,10 +5,14 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
 // RequestTimeout limits one request to an API server.
@@ -62,6 +66,20 @@ func NewClient(base *rest.Config) (*Client, error) {
 	}
 	c.writesRaw, err = applicationsClient(config, impersonating)
 	return c, err
+}
+
+// applicationsClient returns a client for Applications that works with JSON bytes, because decoding would
+// change their raw manifests and nulls.
+func applicationsClient(base *rest.Config, client *http.Client) (rest.Interface, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	config := rest.CopyConfig(base)
+	config.GroupVersion = &v1alpha1.GroupVersion
+	config.APIPath = "/apis"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	return rest.RESTClientForConfigAndClient(config, client)
 }
 
 // NewWatches returns a Watches without any watch. Its requests have the controller's own identity.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/transport"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -174,24 +172,7 @@ func content(u *unstructured.Unstructured) map[string]any {
 	return u.Object
 }
 
-// userKey is the key of the user in the context of a request.
-type userKey struct{}
-
 // in returns a context for requests as the ServiceAccount: see impersonator.
 func (w *Writer) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, userKey{}, w.user)
-}
-
-// impersonator sends every request as the user in its context. It rejects requests without a user, which would have
-// the controller's own permissions. It changes a copy of the request, as http.RoundTripper requires.
-type impersonator struct{ next http.RoundTripper }
-
-func (t impersonator) RoundTrip(request *http.Request) (*http.Response, error) {
-	user, ok := request.Context().Value(userKey{}).(string)
-	if !ok || user == "" {
-		return nil, fmt.Errorf("refused to send %s %s without a ServiceAccount to act as", request.Method, request.URL.Path)
-	}
-	request = request.Clone(request.Context())
-	request.Header.Set(transport.ImpersonateUserHeader, user)
-	return t.next.RoundTrip(request)
 }
