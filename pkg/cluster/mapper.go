@@ -10,29 +10,9 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-
-	"holdfast.dev/holdfast/pkg/kinds"
 )
-
-// Mapping is the resource of a kind.
-type Mapping struct {
-	// Resource is empty if only the kind is known, without a connection to an API server.
-	Resource schema.GroupVersionResource
-	// Namespaced is true if objects of the kind have a namespace.
-	Namespaced bool
-	// Watchable is false for kinds that cannot be listed and watched, such as reviews and bindings. Their
-	// objects cannot be held.
-	Watchable bool
-	// Type is the typed schema, or nil if it is unknown.
-	Type *kinds.Node
-	// Published is the schema that this API server publishes. The mapper leaves it nil; callers set it if
-	// they need to know all fields.
-	Published *kinds.Node
-}
 
 // Mapper resolves kinds, one group and version at a time, and caches the results until Forget is called. It also
 // caches negative results and errors, with a backoff that grows to minutes. It does not cache kinds that are being
@@ -74,6 +54,76 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapp
 		return Mapping{}, err
 	}
 	return found.(Mapping), nil
+}
+
+// lookUp resolves a kind. It sends requests for everything that is not cached: the resources of the group, and the
+// schema of the kind. Only a complete mapping is cached.
+func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) (Mapping, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
+	resource, err := g.resource(gvk, m.now())
+	if errors.Is(err, errNotAsked) {
+		if _, err := g.merge("", func() (any, error) { return nil, m.discover(ctx, g, gvk) }); err != nil {
+			return Mapping{}, err
+		}
+		if resource, err = g.resource(gvk, m.now()); errors.Is(err, errNotAsked) {
+			err = &LookUpError{Err: fmt.Errorf("%s: %s is changing in the API server", gvk.Kind, gvk.GroupVersion()), RetryAfter: shortWait}
+		}
+	}
+	if err != nil {
+		return Mapping{}, err
+	}
+	// The schema is needed, too: without it, the mapping is not complete.
+	mapping := mappingOf(gvk, resource)
+	typed := g.typeAnswer(gvk.Kind)
+	if left := typed.remaining(m.now()); left > 0 {
+		return Mapping{}, &LookUpError{Err: typed.err, RetryAfter: left}
+	}
+	mapping.Type, err = m.typeOf(ctx, gvk, mapping)
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return Mapping{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		typed.record(err, shortWait, m.now())
+		g.typed[gvk.Kind] = typed
+		return Mapping{}, &LookUpError{Err: err, RetryAfter: typed.wait}
+	}
+	delete(g.typed, gvk.Kind)
+	g.mappings[gvk.Kind] = mapping
+	return mapping, nil
+}
+
+// lookUpTimeout limits all requests for one kind.
+const lookUpTimeout = 30 * time.Second
+
+// discover requests the resources of a single group and version, so that a broken aggregated API of another group has
+// no effect. It stores the result, also an error, in the group. It returns an error only if the request was canceled:
+// that is no result.
+func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) error {
+	list := &metav1.APIResourceList{}
+	err := m.client.Discovery.RESTClient().Get().AbsPath(apiPath(gvk.GroupVersion())).Do(ctx).Into(list)
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("looking up %s: %w", gvk.Kind, err)
+	}
+	resources := make(map[string]metav1.APIResource, len(list.APIResources))
+	for _, r := range list.APIResources {
+		// A name with a slash is a subresource. If two resources have one kind, the first counts.
+		if _, has := resources[r.Kind]; !has && !strings.Contains(r.Name, "/") {
+			resources[r.Kind] = r
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err = notFoundIsNone(err); err != nil {
+		g.listed.record(fmt.Errorf("looking up %s: %w", gvk.GroupVersion(), err), g.first, m.now())
+		return nil
+	}
+	g.listed.record(nil, g.first, m.now())
+	// After an error, the previous resources remain in use.
+	g.resources = resources
+	return nil
 }
 
 // Resolve returns the mapping of the kind in any version. If the requested version is not served, unserved is set and
@@ -119,6 +169,54 @@ func (m *Mapper) AnyVersion(ctx context.Context, gk schema.GroupKind) (Mapping, 
 		unknown.RetryAfter = RetryAfter(err)
 	}
 	return Mapping{}, unknown
+}
+
+// versionsOf requests the served versions of a group, the preferred one first, or returns the cached ones. It returns
+// none if the group does not exist.
+func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error) {
+	g := m.group(schema.GroupVersion{Group: group})
+	found, err := g.merge("", func() (any, error) {
+		g.mu.Lock()
+		versions, last := g.versions, g.listed
+		g.mu.Unlock()
+		if left := last.remaining(m.now()); left > 0 {
+			if last.err != nil {
+				return versions, &LookUpError{Err: last.err, RetryAfter: left}
+			}
+			return versions, nil
+		}
+		return m.discoverVersions(ctx, g, group)
+	})
+	return found.([]string), err
+}
+
+// discoverVersions sends the request of versionsOf and stores the result, also an error, unless the request was
+// canceled.
+func (m *Mapper) discoverVersions(ctx context.Context, g *servedGroup, group string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
+	answer := &metav1.APIGroup{}
+	err := notFoundIsNone(m.client.Discovery.RESTClient().Get().AbsPath("/apis/" + group).Do(ctx).Into(answer))
+	if err != nil {
+		err = fmt.Errorf("looking up %s: %w", group, err)
+	}
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return nil, err
+	}
+	var versions []string
+	for _, v := range append([]metav1.GroupVersionForDiscovery{answer.PreferredVersion}, answer.Versions...) {
+		if v.Version != "" && !slices.Contains(versions, v.Version) {
+			versions = append(versions, v.Version)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.listed.record(err, g.first, m.now())
+	g.versions = versions
+	if err != nil {
+		return nil, &LookUpError{Err: err, RetryAfter: g.listed.wait}
+	}
+	return versions, nil
 }
 
 // changeWait is the time after a change of its definition in which a kind can appear or disappear.
@@ -174,74 +272,4 @@ func (m *Mapper) forget(group string, which func(*servedGroup) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.groups, func(gv schema.GroupVersion, g *servedGroup) bool { return gv.Group == group && which(g) })
-}
-
-// mappingOf returns the mapping of a resource in a discovery response, without its schema.
-func mappingOf(gvk schema.GroupVersionKind, r metav1.APIResource) Mapping {
-	verbs := discovery.SupportsAllVerbs{Verbs: []string{"list", "watch", "create", "patch", "delete"}}
-	return Mapping{
-		Resource:   gvk.GroupVersion().WithResource(r.Name),
-		Namespaced: r.Namespaced,
-		Watchable:  verbs.Match(gvk.GroupVersion().String(), &r),
-	}
-}
-
-// isTerminating reports whether a kind is served only for its remaining objects, because its definition is
-// being deleted.
-func isTerminating(r metav1.APIResource) bool {
-	return slices.Contains(r.Verbs, "watch") && slices.Contains(r.Verbs, "delete") && !slices.Contains(r.Verbs, "create")
-}
-
-var definitions = schema.GroupVersionResource{
-	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-}
-
-// typeOf returns the typed schema of a kind: from the table for built-in kinds, from the definition for custom ones,
-// and from the OpenAPI document for aggregated ones. It returns nil and no error if there is certainly no schema. The
-// error is temporary: without the schema, a list with keys would be compared by position.
-func (m *Mapper) typeOf(ctx context.Context, gvk schema.GroupVersionKind, mapping Mapping) (*kinds.Node, error) {
-	if node := kinds.Builtin(gvk); node != nil || builtinGroup(gvk.Group) {
-		return node, nil
-	}
-	// The name of a CustomResourceDefinition follows from its resource and group.
-	name := mapping.Resource.Resource + "." + gvk.Group
-	crd, err := m.client.Own.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case err == nil:
-		return kinds.FromCRD(crd.Object, gvk), nil
-	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("reading the definition of %s: %w", gvk.Kind, err)
-	}
-	raw, err := m.client.OpenAPI(ctx, gvk.GroupVersion())
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the schema of %s: %w", gvk.Kind, err)
-	}
-	node, err := kinds.FromOpenAPI(raw, gvk)
-	if err != nil {
-		return nil, nil //nolint:nilerr // without a typed schema lists are paired by position
-	}
-	return node, nil
-}
-
-// OpenAPI returns the OpenAPI document of a group and version.
-func (c *Client) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, error) {
-	return c.Discovery.RESTClient().Get().AbsPath("/openapi/v3"+apiPath(gv)).SetHeader("Accept", "application/json").Do(ctx).Raw()
-}
-
-// builtinGroup reports whether a group belongs to Kubernetes itself. The table contains all of its kinds
-// that have lists.
-func builtinGroup(group string) bool {
-	return !strings.Contains(group, ".") ||
-		strings.HasSuffix(group, ".k8s.io") && slices.Contains(builtinGroups, group)
-}
-
-var builtinGroups = []string{
-	"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io",
-	"authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io",
-	"discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io", "networking.k8s.io",
-	"node.k8s.io", "policy.k8s.io", "rbac.authorization.k8s.io", "resource.k8s.io",
-	"scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io",
 }

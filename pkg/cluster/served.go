@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,45 +74,6 @@ func (g *servedGroup) mapping(kind string) (Mapping, bool) {
 	return mapping, ok
 }
 
-// lookUp resolves a kind. It sends requests for everything that is not cached: the resources of the group, and the
-// schema of the kind. Only a complete mapping is cached.
-func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) (Mapping, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
-	defer cancel()
-	resource, err := g.resource(gvk, m.now())
-	if errors.Is(err, errNotAsked) {
-		if _, err := g.merge("", func() (any, error) { return nil, m.discover(ctx, g, gvk) }); err != nil {
-			return Mapping{}, err
-		}
-		if resource, err = g.resource(gvk, m.now()); errors.Is(err, errNotAsked) {
-			err = &LookUpError{Err: fmt.Errorf("%s: %s is changing in the API server", gvk.Kind, gvk.GroupVersion()), RetryAfter: shortWait}
-		}
-	}
-	if err != nil {
-		return Mapping{}, err
-	}
-	// The schema is needed, too: without it, the mapping is not complete.
-	mapping := mappingOf(gvk, resource)
-	typed := g.typeAnswer(gvk.Kind)
-	if left := typed.remaining(m.now()); left > 0 {
-		return Mapping{}, &LookUpError{Err: typed.err, RetryAfter: left}
-	}
-	mapping.Type, err = m.typeOf(ctx, gvk, mapping)
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return Mapping{}, err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err != nil {
-		typed.record(err, shortWait, m.now())
-		g.typed[gvk.Kind] = typed
-		return Mapping{}, &LookUpError{Err: err, RetryAfter: typed.wait}
-	}
-	delete(g.typed, gvk.Kind)
-	g.mappings[gvk.Kind] = mapping
-	return mapping, nil
-}
-
 // errNotAsked is returned if the resources have to be requested.
 var errNotAsked = errors.New("not asked")
 
@@ -153,81 +113,42 @@ func (g *servedGroup) typeAnswer(kind string) discoveryResult {
 	return g.typed[kind]
 }
 
-// lookUpTimeout limits all requests for one kind.
-const lookUpTimeout = 30 * time.Second
+// The times for which a result is cached, unless a definition changes. They double each time.
+const (
+	// shortWait is the first delay for temporary results: the lookup has failed, or a definition has just
+	// changed.
+	shortWait = 500 * time.Millisecond
+	// unservedWait is the first delay for kinds that are not served. The watch of definitions is faster,
+	// but aggregated APIs have no definition, and the controller may not be allowed to watch definitions.
+	unservedWait = 30 * time.Second
+	maxWait      = 5 * time.Minute
+)
 
-// discover requests the resources of a single group and version, so that a broken aggregated API of another group has
-// no effect. It stores the result, also an error, in the group. It returns an error only if the request was canceled:
-// that is no result.
-func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) error {
-	list := &metav1.APIResourceList{}
-	err := m.client.Discovery.RESTClient().Get().AbsPath(apiPath(gvk.GroupVersion())).Do(ctx).Into(list)
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return fmt.Errorf("looking up %s: %w", gvk.Kind, err)
-	}
-	resources := make(map[string]metav1.APIResource, len(list.APIResources))
-	for _, r := range list.APIResources {
-		// A name with a slash is a subresource. If two resources have one kind, the first counts.
-		if _, has := resources[r.Kind]; !has && !strings.Contains(r.Name, "/") {
-			resources[r.Kind] = r
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err = notFoundIsNone(err); err != nil {
-		g.listed.record(fmt.Errorf("looking up %s: %w", gvk.GroupVersion(), err), g.first, m.now())
-		return nil
-	}
-	g.listed.record(nil, g.first, m.now())
-	// After an error, the previous resources remain in use.
-	g.resources = resources
-	return nil
+// discoveryResult is the last result of a discovery request, and how long it is cached. The zero value means that
+// there is none. The lock of its group guards it.
+type discoveryResult struct {
+	// err is the error of the request; nil if it succeeded, also if nothing was found.
+	err error
+	// wait is the time for which the result is cached. It doubles with each result, so a kind that remains missing
+	// costs fewer and fewer requests.
+	wait time.Duration
+	// again is the time when the result expires.
+	again time.Time
 }
 
-// versionsOf requests the served versions of a group, the preferred one first, or returns the cached ones. It returns
-// none if the group does not exist.
-func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error) {
-	g := m.group(schema.GroupVersion{Group: group})
-	found, err := g.merge("", func() (any, error) {
-		g.mu.Lock()
-		versions, last := g.versions, g.listed
-		g.mu.Unlock()
-		if left := last.remaining(m.now()); left > 0 {
-			if last.err != nil {
-				return versions, &LookUpError{Err: last.err, RetryAfter: left}
-			}
-			return versions, nil
-		}
-		return m.discoverVersions(ctx, g, group)
-	})
-	return found.([]string), err
+// record stores a result. first is the time for which the first of several equal results is cached.
+func (a *discoveryResult) record(err error, first time.Duration, now time.Time) {
+	if err != nil {
+		first = shortWait
+	}
+	a.wait = min(max(2*a.wait, first), maxWait)
+	a.err, a.again = err, now.Add(a.wait)
 }
 
-// discoverVersions sends the request of versionsOf and stores the result, also an error, unless the request was
-// canceled.
-func (m *Mapper) discoverVersions(ctx context.Context, g *servedGroup, group string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
-	defer cancel()
-	answer := &metav1.APIGroup{}
-	err := notFoundIsNone(m.client.Discovery.RESTClient().Get().AbsPath("/apis/" + group).Do(ctx).Into(answer))
-	if err != nil {
-		err = fmt.Errorf("looking up %s: %w", group, err)
+// remaining returns for how long the result remains cached.
+func (a *discoveryResult) remaining(now time.Time) time.Duration {
+	if now.Before(a.again) {
+		return max(a.again.Sub(now), 10*time.Millisecond)
 	}
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return nil, err
-	}
-	var versions []string
-	for _, v := range append([]metav1.GroupVersionForDiscovery{answer.PreferredVersion}, answer.Versions...) {
-		if v.Version != "" && !slices.Contains(versions, v.Version) {
-			versions = append(versions, v.Version)
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.listed.record(err, g.first, m.now())
-	g.versions = versions
-	if err != nil {
-		return nil, &LookUpError{Err: err, RetryAfter: g.listed.wait}
-	}
-	return versions, nil
+	return 0
 }
