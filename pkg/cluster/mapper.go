@@ -79,7 +79,7 @@ func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVer
 	if left := typed.remaining(m.now()); left > 0 {
 		return Mapping{}, &LookUpError{Err: typed.err, RetryAfter: left}
 	}
-	mapping.Type, err = m.typeOf(ctx, gvk, mapping)
+	mapping.Type, err = typeOf(ctx, m.client, gvk, mapping)
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return Mapping{}, err
 	}

@@ -55,20 +55,20 @@ var definitions = schema.GroupVersionResource{
 // typeOf returns the typed schema of a kind: from the table for built-in kinds, from the definition for custom ones,
 // and from the OpenAPI document for aggregated ones. It returns nil and no error if there is certainly no schema. The
 // error is temporary: without the schema, a list with keys would be compared by position.
-func (m *Mapper) typeOf(ctx context.Context, gvk schema.GroupVersionKind, mapping Mapping) (*kinds.Node, error) {
+func typeOf(ctx context.Context, c *Client, gvk schema.GroupVersionKind, mapping Mapping) (*kinds.Node, error) {
 	if node := kinds.Builtin(gvk); node != nil || builtinGroup(gvk.Group) {
 		return node, nil
 	}
 	// The name of a CustomResourceDefinition follows from its resource and group.
 	name := mapping.Resource.Resource + "." + gvk.Group
-	crd, err := m.client.Own.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+	crd, err := c.Own.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil:
 		return kinds.FromCRD(crd.Object, gvk), nil
 	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("reading the definition of %s: %w", gvk.Kind, err)
 	}
-	raw, err := m.client.OpenAPI(ctx, gvk.GroupVersion())
+	raw, err := c.OpenAPI(ctx, gvk.GroupVersion())
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
