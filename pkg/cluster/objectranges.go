@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/store"
 )
 
 // ObjectRange selects objects of one kind that a watch delivers regardless of the tracking label. The API server
@@ -29,6 +28,9 @@ type ObjectRange struct {
 // Ranges contains ranges by resource.
 type Ranges map[schema.GroupVersionResource][]ObjectRange
 
+// Named contains the names of shared objects. These need not have the tracking label, and need not exist.
+type Named map[schema.GroupVersionResource][]types.NamespacedName
+
 // keeps reports whether an object of that name matches the names and patterns. It does not know labels.
 func (r ObjectRange) keeps(key types.NamespacedName) bool {
 	return (r.Namespace == "" || r.Namespace == key.Namespace) && (r.Name == "" || r.Name == key.Name) &&
@@ -42,29 +44,3 @@ func matches(patterns, text string) bool {
 
 // isWhole reports whether the range contains all objects of its namespace, or the one object of its name.
 func (r ObjectRange) isWhole() bool { return r.Labels == "" && r.Namespaces == "" && r.Names == "" }
-
-// mayHave reports whether an object that the controller wrote can belong to the store. Its labels are not
-// checked: the watch delivers a deletion if they do not match.
-func (s sharedStore) mayHave(key types.NamespacedName) bool {
-	return s.keeps(key) && (s.Labels == "" || s.store.Get(key) != nil)
-}
-
-// addRanges adds the watches of ranges. The caller holds the lock.
-func (w *Watches) addRanges(needs map[watchScope]struct{}, ranges Ranges) {
-	for resource, all := range ranges {
-		for _, r := range all {
-			needs[watchScope{GroupVersionResource: resource, ObjectRange: r, shared: true}] = struct{}{}
-		}
-	}
-}
-
-// Range returns the objects of a range, in no particular order. ready is false before the first list of its watch is
-// complete, or if the Application has no such watch. err is the error of the watch.
-func (v *View) Range(r ObjectRange) (objects []*store.Object, ready bool, err error) {
-	for _, s := range v.shared {
-		if s.ObjectRange == r {
-			return s.store.All(), s.store.Ready(), s.err
-		}
-	}
-	return nil, false, nil
-}

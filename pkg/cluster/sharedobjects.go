@@ -10,24 +10,10 @@ import (
 	"holdfast.dev/holdfast/pkg/store"
 )
 
-// Named contains the names of shared objects. These need not have the tracking label, and need not exist.
-type Named map[schema.GroupVersionResource][]types.NamespacedName
-
 // maxSingleWatches is the number of objects of one kind in one namespace that have a watch each. If there are more,
 // one watch for all objects of the kind in the namespace is used. An Application changes to it with its next call of
 // SetInterest.
 const maxSingleWatches = 20
-
-// sharedStore contains shared objects: a single one, all in a namespace, or those that match selectors.
-type sharedStore struct {
-	watchScope
-	// store contains the objects in the scope of the watch.
-	store *store.Store
-	err   error // the error of its watch
-}
-
-// has reports whether the store would contain the object of that name if it exists.
-func (s sharedStore) has(key types.NamespacedName) bool { return s.isWhole() && s.keeps(key) }
 
 // addNamed adds the watches of shared objects. The caller holds the lock and has called setNamed.
 func (w *Watches) addNamed(needs map[watchScope]struct{}, named Named) {
@@ -38,6 +24,15 @@ func (w *Watches) addNamed(needs map[watchScope]struct{}, named Named) {
 				r.Name = key.Name
 			}
 			needs[r] = struct{}{}
+		}
+	}
+}
+
+// addRanges adds the watches of ranges. The caller holds the lock.
+func (w *Watches) addRanges(needs map[watchScope]struct{}, ranges Ranges) {
+	for resource, all := range ranges {
+		for _, r := range all {
+			needs[watchScope{GroupVersionResource: resource, ObjectRange: r, shared: true}] = struct{}{}
 		}
 	}
 }
@@ -108,15 +103,4 @@ func (w *Watches) sharers(resource watchScope, key types.NamespacedName) (sharer
 		}
 	}
 	return sharers
-}
-
-// Shared returns the shared object of that name, or nil. ready is false before the first list of its watch is
-// complete, or if the Application has no watch of it. err is the error of the watch.
-func (v *View) Shared(key types.NamespacedName) (object *store.Object, ready bool, err error) {
-	for _, s := range v.shared {
-		if s.has(key) {
-			return s.store.Get(key), s.store.Ready(), s.err
-		}
-	}
-	return nil, false, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -26,6 +27,50 @@ type View struct {
 	application types.UID
 	// watches notifies the other Applications that share an object.
 	watches *Watches
+}
+
+// sharedStore contains shared objects: a single one, all in a namespace, or those that match selectors.
+type sharedStore struct {
+	watchScope
+	// store contains the objects in the scope of the watch.
+	store *store.Store
+	err   error // the error of its watch
+}
+
+// has reports whether the store would contain the object of that name if it exists.
+func (s sharedStore) has(key types.NamespacedName) bool { return s.isWhole() && s.keeps(key) }
+
+// mayHave reports whether an object that the controller wrote can belong to the store. Its labels are not
+// checked: the watch delivers a deletion if they do not match.
+func (s sharedStore) mayHave(key types.NamespacedName) bool {
+	return s.keeps(key) && (s.Labels == "" || s.store.Get(key) != nil)
+}
+
+// Store returns the objects of a kind for an Application, and the error of a failing watch. If the Application does not
+// need the kind, the View is empty and never ready. The View refers to the watches of this moment, so it must not be kept between
+// two reconciles. The error concerns owned objects; the View reports the errors of shared objects.
+func (w *Watches) Store(application types.UID, resource schema.GroupVersionResource) (*View, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	view := &View{stores: map[string]*store.Store{}, application: application, watches: w}
+	var err error
+	for _, r := range w.needs[application] {
+		if r.GroupVersionResource != resource {
+			continue
+		}
+		k := w.kinds[r]
+		view.pulses = append(view.pulses, k.pulse)
+		if r.shared {
+			view.shared = append(view.shared, sharedStore{r, k.store, k.err})
+			continue
+		}
+		view.stores[r.Namespace] = k.store
+		// The error of a watch without a list takes precedence, because its objects are unknown.
+		if k.err != nil && (err == nil || !k.store.Ready()) {
+			err = k.err
+		}
+	}
+	return view, err
 }
 
 // StalledSince returns the time since when the watches of these objects have received no list, event or
@@ -131,4 +176,26 @@ func (v *View) storeFor(namespace string) *store.Store {
 		return store
 	}
 	return v.stores[namespace]
+}
+
+// Range returns the objects of a range, in no particular order. ready is false before the first list of its watch is
+// complete, or if the Application has no such watch. err is the error of the watch.
+func (v *View) Range(r ObjectRange) (objects []*store.Object, ready bool, err error) {
+	for _, s := range v.shared {
+		if s.ObjectRange == r {
+			return s.store.All(), s.store.Ready(), s.err
+		}
+	}
+	return nil, false, nil
+}
+
+// Shared returns the shared object of that name, or nil. ready is false before the first list of its watch is
+// complete, or if the Application has no watch of it. err is the error of the watch.
+func (v *View) Shared(key types.NamespacedName) (object *store.Object, ready bool, err error) {
+	for _, s := range v.shared {
+		if s.has(key) {
+			return s.store.Get(key), s.store.Ready(), s.err
+		}
+	}
+	return nil, false, nil
 }

@@ -204,33 +204,6 @@ func (w *Watches) DefinitionChanged(definition schema.GroupResource) {
 	}
 }
 
-// Store returns the objects of a kind for an Application, and the error of a failing watch. If the Application does not
-// need the kind, the View is empty and never ready. The View refers to the watches of this moment, so it must not be kept between
-// two reconciles. The error concerns owned objects; the View reports the errors of shared objects.
-func (w *Watches) Store(application types.UID, resource schema.GroupVersionResource) (*View, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	view := &View{stores: map[string]*store.Store{}, application: application, watches: w}
-	var err error
-	for _, r := range w.needs[application] {
-		if r.GroupVersionResource != resource {
-			continue
-		}
-		k := w.kinds[r]
-		view.pulses = append(view.pulses, k.pulse)
-		if r.shared {
-			view.shared = append(view.shared, sharedStore{r, k.store, k.err})
-			continue
-		}
-		view.stores[r.Namespace] = k.store
-		// The error of a watch without a list takes precedence, because its objects are unknown.
-		if k.err != nil && (err == nil || !k.store.Ready()) {
-			err = k.err
-		}
-	}
-	return view, err
-}
-
 // Len returns the number of watches.
 func (w *Watches) Len() int {
 	w.mu.Lock()
