@@ -60,7 +60,7 @@ type Field struct {
 	// the accepted form of the desired value.
 	Drift      delta.Reason `json:"drift,omitempty" yaml:"drift,omitempty"`
 	IsDoubtful bool         `json:"-" yaml:"-"`
-	// Corrected is true for drift that the controller corrects now. Otherwise Why has the reason.
+	// Corrected is true for drift that the controller corrects now. Otherwise Why is the reason.
 	Corrected bool `json:"corrected,omitempty" yaml:"corrected,omitempty"`
 	// Desired is not set for a field without a desired value, such as a free field. Live is not set if the
 	// object does not have the field.

@@ -98,7 +98,7 @@ func (e *explainer) settle(f *Field, from delta.Field, fight *plan.Contest) {
 	case Removed, Absent:
 		f.Desired = delta.Value{}
 	case Allowed, Pushed:
-		// The difference has the value that is written, which may be a bound.
+		// The difference contains the value that is written, which may be a bound.
 		if f.State = e.stateOf(*f, fight); from.Difference != nil && !from.Difference.ReportOnly {
 			f.Desired = from.Difference.Desired
 			return
@@ -258,7 +258,7 @@ func (e *explainer) remedy(command string) string {
 	return command
 }
 
-// stateWhy has the reasons why a field needs no correction, for the states that determine the reason.
+// stateWhy lists the reasons why a field needs no correction, for the states that determine the reason.
 var stateWhy = map[State]string{
 	Allowed:  "in sync: its rule allows the value, which is neither learned nor written",
 	Pushed:   "in sync: written only when the manifest's value changes",
@@ -352,7 +352,7 @@ func corrects(p *plan.Plan, c plan.Change, d delta.Difference) bool {
 	return !d.HeldBack && !d.ReportOnly && !stops(p, c)
 }
 
-// stops reports whether nothing is written to the object of a change: driftAction has the reasons.
+// stops reports whether nothing is written to the object of a change: driftAction returns the reasons.
 func stops(p *plan.Plan, c plan.Change) bool {
 	return p.IsNoOp() || c.Problem != nil && c.Action == plan.Unchanged
 }

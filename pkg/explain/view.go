@@ -55,7 +55,7 @@ type ViewChange struct {
 	Manifest map[string]any `json:"manifest,omitempty" yaml:"manifest,omitempty"`
 	// Fields are the drifted fields. Reported are those of them that are report-only, and never corrected.
 	Fields []Field `json:"fields,omitempty" yaml:"fields,omitempty"`
-	// Patch has the operations without the guards.
+	// Patch lists the operations without the guards.
 	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
 	// NotHeld lists the free fields whose live values differ from the manifest.
 	NotHeld []Field `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
@@ -82,7 +82,7 @@ type ViewOp struct {
 	Value delta.Value `json:"value,omitzero" yaml:"value,omitempty"`
 }
 
-// ViewStatus is the planned status. YAML has only the exported fields, and JSON has the whole status.
+// ViewStatus is the planned status. YAML contains only the exported fields, and JSON the whole status.
 type ViewStatus struct {
 	MangledObserverSchema []any `json:"mangledObserverSchema" yaml:"mangledObserverSchema"`
 	LastAppliedManifest   []any `json:"lastAppliedManifest" yaml:"lastAppliedManifest"`

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// builtinChecks has the expressions for kinds of operators whose status kstatus does not understand, or that have
-// no status at first. testdata/health has a sample of each kind. Expressions for the same status share an
+// builtinChecks lists the expressions for kinds of operators whose status kstatus does not understand, or that have
+// no status at first. testdata/health contains a sample of each kind. Expressions for the same status share an
 // item.
 var builtinChecks = checksByKind([]kindsCheck{
 	{
@@ -110,7 +110,7 @@ var managedCheck = v1alpha1.HealthCheck{
 // strimziFailed is true for a resource of Strimzi that is not ready, except while its operator creates it.
 const strimziFailed = "status.conditions.exists(c, c.type == 'NotReady' && c.status == 'True' && (!has(c.reason) || c.reason != 'Creating'))"
 
-// kindsCheck has the expressions for some kinds, each with its group.
+// kindsCheck lists the expressions for some kinds, each with its group.
 type kindsCheck struct {
 	// kinds are in the form of schema.ParseGroupKind: Kind.group.
 	kinds                       []string

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// kindCheck has the expressions for one object.
+// kindCheck lists the expressions for one object.
 type kindCheck struct {
 	v1alpha1.HealthCheck
 	// path is the path of the item in the Application, with a dot; empty if it is built in.
@@ -38,7 +38,7 @@ func writtenCheck(app *v1alpha1.Application, gk schema.GroupKind) (check *kindCh
 		isForKind := item.Kind == gk.Kind
 		if gv.Group == gk.Group && (isForKind || item.Kind == "" && check == nil) {
 			check = &kindCheck{item, fmt.Sprintf("spec.healthCheckExprs[%d].", i), manifest.IsSecret(gk)}
-			// An item without a kind only applies if no later item has the kind.
+			// An item without a kind only applies if no later item names the kind.
 			if isForKind {
 				return check
 			}

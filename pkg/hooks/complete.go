@@ -206,8 +206,8 @@ func (c Callback) inject(app *v1alpha1.Application, o manifest.Object) (warnings
 	return warnings
 }
 
-// addVolume adds the volume with the bundle, unless another volume has its name. It reports whether the Pod has the
-// volume then.
+// addVolume adds the volume with the bundle, unless another volume has its name. It reports whether the Pod then
+// contains the volume.
 func addVolume(spec map[string]any, secret string) bool {
 	volume := map[string]any{"name": volumeName, "secret": map[string]any{
 		"secretName": secret,
@@ -220,7 +220,7 @@ func addVolume(spec map[string]any, secret string) bool {
 }
 
 // addMount adds the mount, unless the container already has one at the path: a container cannot mount two volumes
-// there. It reports whether the container has the mount then.
+// there. It reports whether the container then contains the mount.
 func addMount(container map[string]any) bool {
 	for _, mount := range manifest.NestedMaps(container, "volumeMounts") {
 		if mount["name"] == volumeName || mount["mountPath"] == MountPath {

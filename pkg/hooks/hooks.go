@@ -69,7 +69,7 @@ type Translation struct {
 	Sensitive bool
 	// Inputs are the values of the template's inputs, by name.
 	Inputs map[string]Input
-	// Objects, Outputs, Warnings and Digest are the results. Outputs has the available outputs by name.
+	// Objects, Outputs, Warnings and Digest are the results. Outputs contains the available outputs by name.
 	Objects  []map[string]any
 	Outputs  map[string]any
 	Warnings []string

@@ -72,7 +72,7 @@ func (w *web) Get(_ context.Context, url string, before fetch.Page) (fetch.Page,
 	return fetch.Page{Data: []byte(page), Tag: page}, nil
 }
 
-// template has the inputs a (an integer), b and password, which come from a ConfigMap and a Secret.
+// template declares the inputs a (an integer), b and password, which come from a ConfigMap and a Secret.
 const template = `
 tosca_definitions_version: tosca_simple_yaml_1_3
 topology_template:

@@ -1,5 +1,5 @@
 // Package suggestion proposes which fields of a live object to hold: a manifest and an observer schema, made from its
-// managedFields. The proposal has the fields that users and their tools wrote, without those of controllers, and
+// managedFields. The proposal contains the fields that users and their tools wrote, without those of controllers, and
 // without defaults.
 //
 //	s := suggestion.For(live, nil)

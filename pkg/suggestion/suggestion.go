@@ -19,7 +19,7 @@ import (
 type Proposal struct {
 	// Entry is an observer schema, as a JSON object.
 	Entry map[string]any
-	// Manifest has the values of the held fields, and the other values that are needed to create the object
+	// Manifest contains the values of the held fields, and the other values that are needed to create the object
 	// again. With Free, its default schema holds the same fields as Entry.
 	Manifest map[string]any
 	// Free lists the paths in the manifest that must not be held. They are in the manifest because a create
@@ -52,7 +52,7 @@ func (p Proposal) Empty() bool {
 // For proposes an observer schema and a manifest from an object's managedFields. It includes the fields that
 // users and their tools wrote. It excludes fields that controllers and autoscalers write, defaults, and fields
 // without a field manager. kind may be nil. An object without managedFields gets a schema without fields. The result
-// has the values of a Secret: the caller decides who reads them.
+// contains the values of a Secret: the caller decides who reads them.
 func For(live map[string]any, kind *kinds.Node) Proposal {
 	s := &suggester{live: live, writers: writer.NewIndex(nil, live)}
 	apiVersion, _ := live["apiVersion"].(string)
