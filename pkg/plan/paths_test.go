@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -67,15 +68,6 @@ func TestForeignWriteIsKept(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		server := drawServer(r)
 		w := server.world(t)
-		theirs := map[string]any{}
-		respond := w.respond
-		w.respond = func(o map[string]any) {
-			respond(o)
-			managers := get(o, "metadata", "managedFields").([]any)
-			set(o, append(managers, map[string]any{
-				"manager": "somebody", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": theirs},
-			}), "metadata", "managedFields")
-		}
 		var places [][]string
 		for range rapid.IntRange(2, 4).Draw(r, "versions") {
 			spec := server.Plausible("m", observertest.Spec(r)).(map[string]any)
@@ -85,7 +77,7 @@ func TestForeignWriteIsKept(t *testing.T) {
 				w.die(rapid.Bool().Draw(r, "after its requests"))
 			}
 			w.rest()
-			at, owned := w.only()["spec"].(map[string]any), theirs
+			at := w.only()["spec"].(map[string]any)
 			place := []string{"spec"}
 			for {
 				maps := slices.DeleteFunc(keys(at), func(name string) bool { return name[0] != 'm' })
@@ -93,14 +85,13 @@ func TestForeignWriteIsKept(t *testing.T) {
 					break
 				}
 				name := rapid.SampledFrom(maps).Draw(r, "into")
-				if owned["f:"+name] == nil {
-					owned["f:"+name] = map[string]any{}
-				}
-				at, owned, place = at[name].(map[string]any), owned["f:"+name].(map[string]any), append(place, name)
+				at, place = at[name].(map[string]any), append(place, name)
 			}
-			at["theirs"], owned["f:theirs"] = "kept", map[string]any{}
+			at["theirs"] = "kept"
 			places = append(places, place)
+			w.client = "somebody"
 			w.respond(w.only())
+			w.client = ""
 		}
 		for _, place := range places {
 			require.Equal(r, "kept", get(w.only(), append(place, "theirs")...), "%v of %v", place, w.only()["spec"])
@@ -142,12 +133,18 @@ func (s server) world(t *testing.T) *world {
 	if s.Typed {
 		w.kinds = typed{w.kinds}
 	}
+	managers, stored := map[any]*observertest.Managers{}, map[any]map[string]any{}
 	w.respond = func(o map[string]any) {
 		s.Serve(o["spec"])
 		o["spec"] = observertest.WithoutEmptyLists(o["spec"])
-		o["metadata"].(map[string]any)["managedFields"] = []any{
-			map[string]any{"manager": v1alpha1.FieldManagerOf("default", "shop"), "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}},
+		uid := get(o, "metadata", "uid")
+		if managers[uid] == nil {
+			managers[uid] = s.NewManagers()
 		}
+		client := cmp.Or(w.client, v1alpha1.FieldManagerOf("default", "shop"))
+		require.NoError(t, managers[uid].Update(stored[uid], o, client, w.now))
+		set(o, managers[uid].List(), "metadata", "managedFields")
+		stored[uid] = observer.CopyMap(o)
 	}
 	return w
 }

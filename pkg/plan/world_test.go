@@ -33,6 +33,8 @@ type world struct {
 	now  time.Time
 	// respond changes a written object before it is stored in the cluster.
 	respond func(object map[string]any)
+	// client is the field manager that writes; the Application's if it is empty.
+	client string
 	// refuse maps actions that are not executed to their outcome.
 	refuse map[plan.Action]plan.Outcome
 	// unheard lists the problems of stalled watches.

@@ -23,7 +23,7 @@ func newObject(t *testing.T, r *rapid.T, spec *part) *oneObject {
 	c := newCluster(t, r, observertest.Server{}, []manifest.ID{id})
 	*c.log = nil
 	c.kinds = generated{intent.Offline(), typeOf(spec)}
-	o := &oneObject{cluster: c, id: id, spec: spec, managers: newManagers(spec.merged())}
+	o := &oneObject{cluster: c, id: id, spec: spec, managers: observertest.NewManagers(spec.merged())}
 	o.server.managers["u1"] = o.managers
 	o.note("the kind is %s", spec)
 	return o

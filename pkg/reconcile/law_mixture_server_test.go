@@ -23,7 +23,7 @@ type oneObject struct {
 	*cluster
 	id       manifest.ID
 	spec     *part
-	managers *managers
+	managers *observertest.Managers
 	sent     []string // requests of the controller
 	// wrote is called with every write of a client that changes the object; nil for none.
 	wrote func(manager string, before, after map[string]any)
@@ -74,18 +74,23 @@ func (o *oneObject) write(manager string, after map[string]any, dry bool) (map[s
 		set(stored, "default", "metadata", "namespace")
 		set(stored, "u1", "metadata", "uid")
 	}
-	if err := o.managers.update(before, stored, manager, o.now); err != nil {
+	if err := o.managers.Update(before, stored, manager, o.now); err != nil {
 		o.fail("managedFields: %v", err)
 	}
+	o.store(manager, stored)
+	return o.answer(stored), nil
+}
+
+// store stores an object that a client has written.
+func (o *oneObject) store(manager string, stored map[string]any) {
 	if o.wrote != nil {
-		o.wrote(manager, before, stored)
+		o.wrote(manager, o.object(), stored)
 	}
 	o.server.serial++
 	o.server.writes++
 	set(stored, fmt.Sprint(o.server.serial), "metadata", "resourceVersion")
 	o.server.objects[o.id] = stored
 	o.server.emit(o.id, stored, false)
-	return o.answer(stored), nil
 }
 
 // answer returns an object with its managedFields.

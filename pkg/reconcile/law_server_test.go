@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -32,7 +31,7 @@ type apiServer struct {
 	// theirs contains the fields that other clients wrote, by UID, as FieldsV1.
 	theirs map[string]map[string]any
 	// managers contains the managedFields, by UID.
-	managers map[string]*managers
+	managers map[string]*observertest.Managers
 	// events contains all changes of an object.
 	events map[manifest.ID][]event
 	now    func() time.Time
@@ -83,7 +82,7 @@ func (s *apiServer) get(id manifest.ID) (map[string]any, error) {
 // answer returns an object with its managedFields.
 func (s *apiServer) answer(object map[string]any) map[string]any {
 	object = observer.CopyMap(object)
-	set(object, s.managers[uidOf(object)].list(), "metadata", "managedFields")
+	set(object, s.managers[uidOf(object)].List(), "metadata", "managedFields")
 	return object
 }
 
@@ -150,29 +149,6 @@ func (s *apiServer) remove(id manifest.ID) {
 		s.serial++
 		s.emit(id, object, true)
 	}
-}
-
-// newManagers returns the managedFields of a new object. The model does not check types, so each field can
-// have a value of another type.
-func (s *apiServer) newManagers() *managers {
-	if !s.Typed {
-		return newManagers(anyValue)
-	}
-	spec := smd.TypeRef{NamedType: new("spec")}
-	field := func(name string, change func(*smd.Atom)) smd.StructField {
-		atom := anything()
-		change(&atom)
-		return smd.StructField{Name: name, Type: smd.TypeRef{Inlined: atom}}
-	}
-	keyed := func(a *smd.Atom) {
-		a.List = &smd.List{ElementType: spec, ElementRelationship: smd.Associative, Keys: []string{"name"}}
-	}
-	set := func(a *smd.Atom) { a.List = &smd.List{ElementType: anyValue, ElementRelationship: smd.Associative} }
-	fields := anything()
-	fields.Map = &smd.Map{ElementType: anyValue, Fields: []smd.StructField{
-		{Name: "m1", Type: spec}, {Name: "m/2", Type: spec}, field("k1", keyed), field("k2", keyed), field("s1", set),
-	}}
-	return newManagers(spec, smd.TypeDef{Name: "spec", Atom: fields})
 }
 
 // patch applies a JSON Patch. A dry run only reports whether the patch would succeed.
@@ -265,13 +241,13 @@ func (s *apiServer) manage(before, after map[string]any, manager string) {
 	uid := uidOf(after)
 	m := s.managers[uid]
 	if m == nil {
-		m = s.newManagers()
+		m = s.NewManagers()
 		s.managers[uid] = m
 	}
 	if manager == "" {
 		return
 	}
-	if err := m.update(before, after, manager, s.now()); err != nil {
+	if err := m.Update(before, after, manager, s.now()); err != nil {
 		panic(err)
 	}
 }

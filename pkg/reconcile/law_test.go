@@ -150,7 +150,7 @@ func newCluster(t *testing.T, r *rapid.T, s observertest.Server, names []manifes
 		c.kinds = typed{c.kinds}
 	}
 	c.server = &apiServer{
-		Server: s, objects: map[manifest.ID]map[string]any{}, theirs: map[string]map[string]any{}, managers: map[string]*managers{}, events: map[manifest.ID][]event{}, now: func() time.Time { return c.now },
+		Server: s, objects: map[manifest.ID]map[string]any{}, theirs: map[string]map[string]any{}, managers: map[string]*observertest.Managers{}, events: map[manifest.ID][]event{}, now: func() time.Time { return c.now },
 		taken: map[any]bool{}, refused: map[string]bool{},
 	}
 	c.server.judge, c.server.admitted = c.judge, c.admitted
