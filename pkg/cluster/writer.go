@@ -164,10 +164,14 @@ func (l Location) path() []string {
 	return append(path, l.Mapping.Resource.Resource, l.ID.Name)
 }
 
-// content returns the content of an object; nil for nil, which a failed request returns.
+// content returns the content of an object; nil for nil, which a failed request returns. An object whose managedFields
+// another client has emptied gets an empty list: unlike in an object from a watch, they are known.
 func content(u *unstructured.Unstructured) map[string]any {
 	if u == nil {
 		return nil
+	}
+	if metadata, _ := u.Object["metadata"].(map[string]any); metadata != nil && metadata["managedFields"] == nil {
+		metadata["managedFields"] = []any{}
 	}
 	return u.Object
 }

@@ -65,16 +65,20 @@ func (c formFinder) spelling(s cursor, value any) observer.Spelling {
 // acceptedForm returns the form that is recorded for exactly this desired value, and marks it as used. Forms that are
 // not used are removed from the status.
 func (c formFinder) acceptedForm(path *observer.Path, want Value) (Form, bool) {
+	form, ok := c.knownForm(path, want)
+	if ok {
+		c.out.AcceptedUsed[path.String()] = true
+	}
+	return form, ok
+}
+
+// knownForm is like acceptedForm, but does not mark the form as used.
+func (c formFinder) knownForm(path *observer.Path, want Value) (Form, bool) {
 	if len(c.in.Accepted) == 0 {
 		return Form{}, false
 	}
-	name := path.String()
-	form, ok := c.in.Accepted[name]
-	if !ok || !form.Desired.Equal(want) {
-		return Form{}, false
-	}
-	c.out.AcceptedUsed[name] = true
-	return form, true
+	form, ok := c.in.Accepted[path.String()]
+	return form, ok && form.Desired.Equal(want)
 }
 
 // keepForm keeps the accepted form of a value, even while the live value equals the value as written. The API server

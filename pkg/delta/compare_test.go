@@ -3,6 +3,7 @@ package delta_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,10 +139,53 @@ func TestADroppedElementAboveTheMaximumIsRemoved(t *testing.T) {
 	assert.Len(t, c.Left, 1, "without a maximum, it remains")
 }
 
+// A list without keys is reported as left only if an element of the manifest may be among the others.
+func TestAdditionsToADroppedListAreNotReported(t *testing.T) {
+	rows := []struct {
+		live string
+		ops  []string
+		left int
+	}{
+		{"{l: [a, b, theirs]}", []string{"remove /l/1", "remove /l/0"}, 0},
+		{"{l: [a, changed, theirs]}", []string{"remove /l/0"}, 1},
+		{"{l: [theirs]}", nil, 1},
+	}
+	for _, row := range rows {
+		in := given(t, "", "{}", row.live)
+		in.Previous, in.Prune, in.Owners = object(t, "{l: [a, b]}"), true, theirs{"theirs", "changed"}
+		c := delta.Compare(in)
+		assert.ElementsMatch(t, row.ops, ops(c), row.live)
+		assert.Len(t, c.Left, row.left, row.live)
+	}
+}
+
+// A dropped map of which another client wrote a part is cut.
+func TestAMapIsCut(t *testing.T) {
+	in := given(t, "", "{}", "{probe: {get: {path: a}, period: 5, added: 1, default: 1}}")
+	in.Previous, in.Prune, in.Owners = object(t, "{probe: {get: {path: a}, period: 3}}"), true, theirs{"period", "added"}
+	c := delta.Compare(in)
+	assert.Equal(t, []string{"remove /probe/get"}, ops(c))
+	require.Len(t, c.Cut, 1)
+	assert.Equal(t, "probe", c.Cut[0].Path.String())
+	assert.Equal(t, "[probe.period probe.added]", fmt.Sprint(c.Cut[0].Left))
+}
+
+// theirs are the owners of an object in which another client wrote the fields, or the elements, with these names.
+type theirs []string
+
+func (o theirs) IsForeign(path *observer.Path) bool {
+	return slices.Contains(o, path.Name()) || path.IsElement()
+}
+
+func (o theirs) IsApplied(*observer.Path) bool { return false }
+
+func (o theirs) IsOwned(path *observer.Path, _, _ bool) bool { return !slices.Contains(o, path.Name()) }
+
 // ours are the owners of an object whose only writer is the Application.
 type ours struct{}
 
 func (ours) IsForeign(*observer.Path) bool           { return false }
+func (ours) IsApplied(*observer.Path) bool           { return false }
 func (ours) IsOwned(*observer.Path, bool, bool) bool { return true }
 
 func TestGuards(t *testing.T) {

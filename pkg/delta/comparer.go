@@ -72,6 +72,7 @@ type Limits struct {
 // Owners knows from managedFields who owns the fields of a live object: see package writer.
 type Owners interface {
 	IsForeign(path *observer.Path) bool
+	IsApplied(path *observer.Path) bool
 	IsOwned(path *observer.Path, unchanged, existed bool) bool
 }
 

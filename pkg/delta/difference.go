@@ -156,11 +156,20 @@ type Comparison struct {
 	Found Accepted
 	// Left has the dropped values that stay, because they are not the Application's: another client wrote them.
 	Left []*observer.Path
+	// Cut has the dropped maps that are removed only in part.
+	Cut []Cut
 	// NeedsManagedFields is true if a value of unknown origin was attributed to another client, and was kept
 	// when the field around it was removed.
 	NeedsManagedFields bool
 	// claimed is Input.Claimed.
 	claimed []string
+}
+
+// Cut is a dropped map that is removed only in part, because other clients wrote Left in it. The API server may reject the
+// rest.
+type Cut struct {
+	Path *observer.Path
+	Left []*observer.Path
 }
 
 // IsInPlace reports whether there is nothing to correct, to report or to record.

@@ -383,6 +383,8 @@ func (o owners) IsForeign(path *observer.Path) bool {
 	return strings.HasPrefix(path.String(), string(o))
 }
 
+func (o owners) IsApplied(*observer.Path) bool { return false }
+
 func (o owners) IsOwned(path *observer.Path, _, _ bool) bool { return !o.IsForeign(path) }
 
 // dropped returns the first scalar in maps that the Application wrote before, that is no longer desired, and still

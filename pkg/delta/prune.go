@@ -62,21 +62,32 @@ func (c remover) dropElements(s cursor, before, want, live []any) {
 }
 
 // remove removes the value that the Application wrote at a path. If the value has parts that are not the
-// Application's, it removes only the others. It keeps claimed fields.
+// Application's, it removes only the others. It keeps claimed fields, and a value that another client applies whole.
 // Source: docs/semantics.md, "Removing and releasing".
 func (c remover) remove(s cursor) {
 	claimed := c.claimed(s.path)
+	if !claimed && c.isApplied(s.path) {
+		c.leave(s)
+		return
+	}
 	keeps := claimed || c.hasOtherWriters(s)
 	if before, live, are := mapsOf(s); are && keeps {
 		// Those that the previous state had are removed, and all others are kept.
+		known, added := len(c.out.Left), []*observer.Path(nil)
 		for _, name := range slices.Sorted(maps.Keys(live)) {
 			at := s.freeField(name)
 			if was, ours := before[name]; ours {
 				at.previous = was
 				c.remove(at)
-			} else {
-				c.free(at)
+				continue
 			}
+			c.free(at)
+			if c.in.Owners != nil && c.wroteAt(at.path) {
+				added = append(added, at.path)
+			}
+		}
+		if left := slices.Concat(c.out.Left[known:], added); len(left) > 0 {
+			c.out.Cut = append(c.out.Cut, Cut{s.path, left})
 		}
 		return
 	}
@@ -119,6 +130,8 @@ func (c remover) emptied(s cursor, before, live []any) {
 	case len(live) == 0: // nothing to remove or to visit
 	case len(before) == 0:
 		c.free(cursor{t: s.t, path: s.path, live: s.live})
+	case !c.claimed(s.path) && c.isApplied(s.path):
+		c.leave(cursor{t: s.t, path: s.path, live: s.live})
 	case c.claimed(s.path) || c.hasOtherWriters(s):
 		c.removeElements(s, before, live)
 	default:
@@ -136,8 +149,9 @@ func (c remover) emptied(s cursor, before, live []any) {
 func (c remover) removeElements(s cursor, before, live []any) {
 	list := new(observer.List)
 	labels, own := list.Labels(s.t, live), findOwn(s, before, live)
-	// An element without keys may be one of the manifest that another client has changed.
-	if !list.ByIdentity(s.t) && slices.Contains(own, -1) {
+	// An element without keys may be one of the manifest that another client has changed, if one of these is missing.
+	found := len(slices.DeleteFunc(slices.Clone(own), func(was int) bool { return was < 0 }))
+	if !list.ByIdentity(s.t) && found < len(before) && found < len(live) {
 		c.reportLeft(s.path)
 	}
 	for k, was := range slices.Backward(own) { // the last one first, so that indices remain valid
@@ -229,7 +243,14 @@ func (c remover) isOurs(s cursor) bool {
 		c.out.NeedsManagedFields = true
 		return !c.in.Existed
 	}
-	return c.in.Owners.IsOwned(s.path, observer.Same(s.t, s.previous, s.live.Any), c.in.Existed)
+	form, hasForm := formFinder(c).knownForm(s.path, NewValue(s.previous))
+	unchanged := observer.Same(s.t, s.previous, s.live.Any) || hasForm && form.Accepted.Equal(s.live)
+	return c.in.Owners.IsOwned(s.path, unchanged, c.in.Existed)
+}
+
+// isApplied reports whether another client applies the value at a path, or a parent, as one value.
+func (c remover) isApplied(path *observer.Path) bool {
+	return c.in.Owners != nil && c.in.Owners.IsApplied(path)
 }
 
 // leave keeps a dropped value that is not the Application's, and reports it.

@@ -6,17 +6,19 @@ import (
 
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Aliases returns the other names of fields that did not change although they were written. For example,
 // serviceAccount is another name of serviceAccountName. The API server gives both the same value, so both
-// have to be removed together.
-func (c Change) Aliases(answer map[string]any) (aliases []Sibling) {
+// have to be removed together. The name that another client wrote remains, if the manifest drops the field.
+func (p *Plan) Aliases(c Change, answer map[string]any) (aliases []Sibling) {
 	res := c.resource
 	// Nothing may be removed from a shared object, or by an adoption.
 	if res == nil || !res.policy.MayRemove() {
 		return nil
 	}
+	foreign := writer.ForeignTo(p.in.Application, answer)
 	for _, d := range c.Fields {
 		if !isKept(d, answer) {
 			continue
@@ -24,6 +26,9 @@ func (c Change) Aliases(answer map[string]any) (aliases []Sibling) {
 		// Equal values may be a coincidence, so one of the two names must contain the other.
 		own := strings.ToLower(d.LivePath().Name())
 		for _, s := range res.freeSiblings(Unit{Path: cmp.Or(d.LivePath().Parent().String(), delta.Root), Fields: []delta.Difference{d}}) {
+			if d.Reason == delta.Removed && foreign != nil && foreign(s.path) {
+				continue
+			}
 			name := strings.ToLower(s.path.Name())
 			now := valueIn(answer, s.path)
 			if (strings.Contains(name, own) || strings.Contains(own, name)) && now.Equal(d.Live) {

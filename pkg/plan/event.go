@@ -102,6 +102,9 @@ func (c eventWriter) notRestoredEvent() (texts []string) {
 		if len(stays) > 0 {
 			texts = append(texts, kind.prefix+list(stays))
 		}
+		if len(stays) > 0 && kind.isDropped {
+			texts = append(texts, removalRemedy)
+		}
 	}
 	return texts
 }

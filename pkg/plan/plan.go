@@ -354,6 +354,8 @@ type fieldRelease struct {
 	restored []delta.Difference
 	// kept has the fields that should be restored, but are not.
 	kept []UnrestoredField
+	// cuts describes the dropped maps that are removed only in part.
+	cuts []string
 	// metadata has the changes of the tracking metadata, if no field is held any more.
 	metadata []delta.Difference
 	// baseline has the recorded baselines of all released fields.
@@ -413,7 +415,7 @@ type UnrestoredField struct {
 
 func (u UnrestoredField) String() string {
 	if u.IsDropped {
-		return "not removed: " + u.about()
+		return "not removed: " + u.about() + "; " + removalRemedy
 	}
 	return "not restored: " + u.about()
 }

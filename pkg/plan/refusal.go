@@ -68,6 +68,17 @@ func (p *Plan) RecordRejection(leaf Leaf, problem *Problem) RejectedLeaf {
 	return RejectedLeaf{Leaf: leaf, Problem: refusal.problem(p.in.Now), refusal: refusal}
 }
 
+// ExplainCuts returns the Problem of a rejected change, and adds which dropped maps it removes only in part: their rest
+// may be invalid.
+func (c Change) ExplainCuts(problem *Problem) *Problem {
+	if c.resource == nil || len(c.resource.letting.cuts) == 0 {
+		return problem
+	}
+	explained := *problem
+	explained.Message += "; " + list(c.resource.letting.cuts)
+	return &explained
+}
+
 // again counts a rejection and sets the time of the next attempt.
 func (r *Rejection) again(problem *Problem, now time.Time) {
 	// The shift is limited, because it would overflow after many rejections.

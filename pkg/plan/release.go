@@ -197,7 +197,7 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 			return // an earlier patch of this release removed the field
 		}
 		writer, _ := r.writers().OfValue(at.Path)
-		r.keep(b.Path, "it was changed"+bySuffix(writer.Manager)+" while it was held")
+		r.keep(b.Path, "it was changed"+quotedBy(writer.Manager)+" while it was held")
 	case before.Set:
 		r.restored = append(r.restored, at.Restore(before.Any))
 		r.keptPaths = append(r.keptPaths, b.Path)

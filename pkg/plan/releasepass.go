@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/claim"
@@ -81,11 +82,21 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 // reportLeft reports the fields that the manifest drops and that stay, because they are not the Application's.
 func (p releasePass) reportLeft(res *resource) {
 	writers := p.in.writersOf(res.object.ID, res.live) // decodes managedFields once
-	for _, path := range res.compared.Left {
+	by := func(path *observer.Path) string {
 		author, _ := writers().OfValue(path)
-		stays := UnrestoredField{ID: res.object.ID, Path: path.String(), IsDropped: true, Why: "it was written" + bySuffix(cmp.Or(author.Manager, "another client"))}
+		return cmp.Or(quotedBy(author.Manager), " by another client")
+	}
+	for _, path := range res.compared.Left {
+		stays := UnrestoredField{ID: res.object.ID, Path: path.String(), IsDropped: true, Why: "it was written" + by(path)}
 		res.letting.kept = append(res.letting.kept, stays)
 		res.warnings = append(res.warnings, stays.String())
+	}
+	for _, cut := range res.compared.Cut {
+		left := make([]string, len(cut.Left))
+		for i, path := range cut.Left {
+			left[i] = path.String() + " was written" + by(path)
+		}
+		res.letting.cuts = append(res.letting.cuts, fmt.Sprintf("%s is removed only in part, because %s: to remove all of it, hold it with mode: absent", cut.Path, list(left)))
 	}
 }
 

@@ -24,6 +24,17 @@ func bySuffix(manager string) string {
 	return " by " + manager
 }
 
+// quotedBy is like bySuffix, for a manager whose name a message shows as another client's text.
+func quotedBy(manager string) string {
+	if manager == "" {
+		return ""
+	}
+	return fmt.Sprintf(" by %q", manager)
+}
+
+// removalRemedy completes the texts about fields that were not removed.
+const removalRemedy = "to remove it, hold it with mode: absent"
+
 // count returns a number with its noun, in the plural unless the number is 1.
 func count(n int, noun string) string {
 	if n == 1 {

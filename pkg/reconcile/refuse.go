@@ -62,6 +62,7 @@ var errElsewhere = errors.New("the object has changed")
 // whether another request must be sent: then the outcome contains the object for the next decision. If not, the outcome
 // contains the problem. It sends only dry runs and reads. Source: docs/semantics.md#what-the-api-server-refuses.
 func (a *sender) refuse(ctx context.Context, at cluster.Location, change plan.Change, err error, problem *plan.Problem) (plan.Outcome, bool) {
+	problem = change.ExplainCuts(problem)
 	outcome := plan.Outcome{Action: plan.Update, Problem: problem}
 	s := &search{sender: a, at: at, change: change, units: change.Units(), causes: causesOf(err), problem: problem, invalid: code(err) == http.StatusUnprocessableEntity}
 	if change.Live() == nil || len(s.units) == 0 {
@@ -372,7 +373,7 @@ func hasManagers(object map[string]any) bool {
 func (a *sender) clear(change plan.Change, answer map[string]any) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	aliases := change.Aliases(answer)
+	aliases := a.plan.Aliases(change, answer)
 	if len(aliases) > 0 {
 		a.refused[change.ID] = append(a.refused[change.ID], plan.Clear(change.ID, aliases))
 	}

@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -14,7 +15,16 @@ type entry struct {
 	Writer
 	// leaves has the paths that the field manager owns and below which it owns nothing more.
 	leaves *fieldpath.Set
-	nth    int // index in managedFields
+	// keys has the names of the keys of list elements, by the set of these elements.
+	keys map[*fieldpath.Set][]string
+	nth  int // index in managedFields
+}
+
+// newEntry returns the entry of a writer that owns a set of fields.
+func newEntry(w Writer, owned *fieldpath.Set, nth int) entry {
+	e := entry{w, owned.Leaves(), map[*fieldpath.Set][]string{}, nth}
+	findKeys(e.leaves, e.keys)
+	return e
 }
 
 // managersOf decodes the managedFields of a live object. It returns none for an object from a watch that dropped them.
@@ -43,7 +53,7 @@ func managersIn(raw []byte) []entry {
 		if set.FromJSON(f.FieldsV1.GetRawReader()) != nil {
 			continue
 		}
-		e := entry{Writer{Manager: f.Manager, Operation: f.Operation, Subresource: f.Subresource}, set.Leaves(), i}
+		e := newEntry(Writer{Manager: f.Manager, Operation: f.Operation, Subresource: f.Subresource}, set, i)
 		if f.Time != nil {
 			e.At = f.Time.Time
 		}
@@ -63,71 +73,81 @@ const (
 	reachSelf
 )
 
-// reachOf returns how near to a location a set has a leaf.
-func reachOf(leaves *fieldpath.Set, steps []observer.Step) ownershipReach {
-	switch depthOf(leaves, steps) {
-	case 0:
-		return reachNone
-	case len(steps):
+// reachOf returns how near to a location the entry has a leaf.
+func (e *entry) reachOf(steps []observer.Step) ownershipReach {
+	switch leaf, parts := e.depthsOf(steps); {
+	case leaf == len(steps), parts == len(steps):
 		return reachSelf
+	case leaf > 0:
+		return reachAncestor
 	}
-	return reachAncestor
+	return reachNone
 }
 
-// depthOf returns how many steps of a path the nearest leaf of a set shares: all of them for a leaf at or below it, 0 for
-// none on its way.
-func depthOf(leaves *fieldpath.Set, steps []observer.Step) (depth int) {
+// depthsOf returns how many steps of a path the leaf of the entry shares that is at the path or at a parent, or 0 if there
+// is none, and how many those leaves share that are below the path, or below one of its parents.
+func (e *entry) depthsOf(steps []observer.Step) (leaf, parts int) {
+	leaves := e.leaves
 	for i, step := range steps {
-		isLeaf, below := lookUp(leaves, step)
-		switch {
-		case (isLeaf || below != nil) && i == len(steps)-1:
-			return len(steps)
-		case isLeaf:
-			depth = i + 1
+		isLeaf, below := e.lookUp(leaves, step)
+		if isLeaf {
+			leaf = i + 1
 		}
 		if below == nil {
 			break
 		}
-		leaves = below
+		leaves, parts = below, i+1
 	}
-	return depth
+	return leaf, parts
 }
 
-// lookUp reports whether a set of leaves has one at a step, and returns its leaves below it, or nil. It cannot look up
-// list elements, because managedFields and the steps identify them in different ways.
-func lookUp(leaves *fieldpath.Set, step observer.Step) (isLeaf bool, below *fieldpath.Set) {
-	if !step.IsElement {
-		name := fieldpath.FieldNameElement(step.Field)
-		below, _ = leaves.Children.Get(name)
-		return leaves.Members.Has(name), below
-	}
-	leaves.Members.Iterate(func(e fieldpath.PathElement) { isLeaf = isLeaf || sameStep(e, step) })
-	leaves.Children.Iterate(func(e fieldpath.PathElement) {
-		if below == nil && sameStep(e, step) {
-			below, _ = leaves.Children.Get(e)
+// lookUp reports whether a set of leaves has one at a step, and returns its leaves below it, or nil.
+func (e *entry) lookUp(leaves *fieldpath.Set, step observer.Step) (isLeaf bool, below *fieldpath.Set) {
+	for _, element := range e.elementsFor(leaves, step) {
+		isLeaf = isLeaf || leaves.Members.Has(element)
+		if below == nil {
+			below, _ = leaves.Children.Get(element)
 		}
-	})
+	}
 	return isLeaf, below
 }
 
-// sameStep reports whether a path element of managedFields and a step of a live object are the same. An element of a
-// list with keys is the same if it has the values of all keys.
-func sameStep(e fieldpath.PathElement, s observer.Step) bool {
-	switch {
-	case e.FieldName != nil:
-		return !s.IsElement && *e.FieldName == s.Field
-	case e.Index != nil:
-		return s.IsElement && *e.Index == s.Index
-	// An element of a set.
-	case e.Value != nil:
-		return s.IsElement && observer.Equal((*e.Value).Unstructured(), s.Element)
-	case e.Key != nil:
-		m, ok := s.Element.(map[string]any)
-		for _, field := range *e.Key {
-			v, has := m[field.Name]
-			ok = ok && has && observer.Equal(v, field.Value.Unstructured())
-		}
-		return ok
+// elementsFor returns what a set can have for a step of a live object. managedFields identify a list element by its
+// index, its value or its keys.
+func (e *entry) elementsFor(leaves *fieldpath.Set, step observer.Step) []fieldpath.PathElement {
+	if !step.IsElement {
+		return []fieldpath.PathElement{fieldpath.FieldNameElement(step.Field)}
 	}
-	return false
+	elements := []fieldpath.PathElement{fieldpath.IndexElement(step.Index), fieldpath.ValueElement(value.NewValueInterface(step.Element))}
+	m, _ := step.Element.(map[string]any)
+	var key value.FieldList
+	for _, name := range e.keys[leaves] {
+		v, has := m[name]
+		if !has {
+			return elements
+		}
+		key = append(key, value.Field{Name: name, Value: value.NewValueInterface(v)})
+	}
+	if key != nil {
+		elements = append(elements, fieldpath.PathElement{Key: &key})
+	}
+	return elements
+}
+
+// findKeys finds the keys of the lists in a set. All elements of a list have the same.
+func findKeys(leaves *fieldpath.Set, found map[*fieldpath.Set][]string) {
+	add := func(e fieldpath.PathElement) {
+		if e.Key == nil || found[leaves] != nil {
+			return
+		}
+		for _, field := range *e.Key {
+			found[leaves] = append(found[leaves], field.Name)
+		}
+	}
+	leaves.Members.Iterate(add)
+	leaves.Children.Iterate(func(e fieldpath.PathElement) {
+		add(e)
+		below, _ := leaves.Children.Get(e)
+		findKeys(below, found)
+	})
 }

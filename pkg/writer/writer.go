@@ -136,7 +136,7 @@ func (x *Index) OfValue(at *observer.Path) (last Writer, owned bool) {
 	steps := at.Steps(x.Live)
 	owners, nearest := []entry{}, reachNone
 	for _, e := range x.entries {
-		switch reach := reachOf(e.leaves, steps); {
+		switch reach := e.reachOf(steps); {
 		case reach == reachNone || reach < nearest:
 		case reach > nearest:
 			owners, nearest = []entry{e}, reach
@@ -208,7 +208,7 @@ func setPath(path *observer.Path, desired, live delta.Value) *observer.Path {
 // returned, with the same time.
 func (x *Index) Owns(writer Writer, path *observer.Path) bool {
 	steps := path.Steps(x.Live)
-	return slices.ContainsFunc(x.entries, func(e entry) bool { return e.Writer == writer && reachOf(e.leaves, steps) == reachSelf })
+	return slices.ContainsFunc(x.entries, func(e entry) bool { return e.Writer == writer && e.reachOf(steps) == reachSelf })
 }
 
 // Owners reads from managedFields who owns the fields of a live object. They are decoded at the first call, because most
@@ -219,59 +219,108 @@ type Owners struct {
 	entries func() []entry
 }
 
-// NewOwners returns the owners of the fields of a live object, or nil if the object has no managedFields.
+// NewOwners returns the owners of the fields of a live object, or nil if its managedFields are not known. An empty list
+// is known: another client has emptied managedFields.
 func NewOwners(app *v1alpha1.Application, live map[string]any) *Owners {
-	metadata, _ := live["metadata"].(map[string]any)
-	if list, _ := metadata["managedFields"].([]any); len(list) == 0 {
+	if _, isKnown := managedFieldsOf(live); !isKnown {
 		return nil // a watch drops them
 	}
 	return &Owners{app, live, sync.OnceValue(func() []entry { return managersOf(live) })}
 }
 
-// nearest returns how many steps of a path the nearest entries share: of the Application, and of other clients that
-// count. A parent counts, because a manager can own it as one value.
-func (o *Owners) nearest(steps []observer.Step, counts func(manager string) bool) (own, other int) {
-	for _, e := range o.entries() {
-		if isManager(o.app, e.Manager) {
-			own = max(own, depthOf(e.leaves, steps))
-		} else if counts(e.Manager) {
-			other = max(other, depthOf(e.leaves, steps))
-		}
-	}
-	return own, other
+// depths are the numbers of steps of a path that the nearest entries share. A parent counts, because a manager can own it
+// as one value. It does not count if any manager owns a part of it: then the parent is no such value, and its entry shows
+// that its manager has written it empty.
+type depths struct {
+	own, other int
+	// applied is that of other clients that apply what they own, at the path or at a parent.
+	applied int
 }
 
+// nearest returns the depths of the entries of the Application, and of other clients that count.
+func (o *Owners) nearest(steps []observer.Step, counts func(manager string) bool) (d depths) {
+	leaves, parts, divided := make([]int, len(o.entries())), make([]int, len(o.entries())), 0
+	for i, e := range o.entries() {
+		leaves[i], parts[i] = e.depthsOf(steps)
+		divided = max(divided, parts[i])
+	}
+	for i, e := range o.entries() {
+		depth := leaves[i]
+		if depth <= divided && depth < len(steps) {
+			depth = 0
+		}
+		if parts[i] == len(steps) {
+			depth = len(steps)
+		}
+		switch {
+		case isManager(o.app, e.Manager):
+			d.own = max(d.own, depth)
+		case counts(e.Manager):
+			d.other = max(d.other, depth)
+			if e.Operation == metav1.ManagedFieldsOperationApply && leaves[i] > divided {
+				d.applied = max(d.applied, leaves[i])
+			}
+		}
+	}
+	return d
+}
+
+// isApplied reports whether another client applies the value at the path, or a parent, as one value, and the Application
+// owns nothing nearer.
+func (d depths) isApplied() bool { return d.applied > 0 && d.applied >= d.own }
+
 // IsForeign reports whether a client other than the Application wrote at or below a path, or owns a parent as one value
-// and the Application owns nothing nearer.
+// and the Application owns nothing nearer. If managedFields are empty, any client may have written it.
 func (o *Owners) IsForeign(path *observer.Path) bool {
-	own, other := o.nearest(path.Steps(o.live), func(string) bool { return true })
-	return other > 0 && other >= own
+	if len(o.entries()) == 0 {
+		return true
+	}
+	d := o.nearest(path.Steps(o.live), func(string) bool { return true })
+	return d.other > 0 && d.other >= d.own
 }
 
 // IsOwned reports whether a live value that the Application applied earlier still belongs to it. unchanged is true if the
-// value is still the applied one. It decides where another manager owns a parent as one value, because its entry does not
-// show who wrote which part. existed is true for an object that the Application did not create.
+// value is still the applied one. It decides where managedFields do not show who wrote a part: another manager updated a
+// parent as one value, or no manager has the path. existed is true for an object that the Application did not create.
 //
-//	managedFields at the path                                  belongs to the Application
-//	another manager has it                                     no
-//	another manager has a parent, and no nearer one is ours    if it is unchanged
-//	the Application has it, or a parent                        yes
-//	no manager, or only ancient-changes or other Applications  if the Application created the object
+//	managedFields at the path                                    belongs to the Application
+//	another manager has it, or applies a parent as one value     no
+//	another manager updated a parent, and no nearer one is ours  if it is unchanged
+//	the Application has it, or a parent                          yes
+//	no manager, or only ancient-changes or other Applications    if it is unchanged, and the Application created the object
 //
 // Other Applications that still hold a field have claimed it, and only leave their names in managedFields otherwise.
 func (o *Owners) IsOwned(path *observer.Path, unchanged, existed bool) bool {
 	steps := path.Steps(o.live)
-	own, other := o.nearest(steps, func(manager string) bool { return manager != ancientChanges && !v1alpha1.IsFieldManager(manager) })
-	if other == len(steps) || other > 0 && other >= own && !unchanged {
+	d := o.nearest(steps, isOtherClient)
+	if d.other == len(steps) || d.isApplied() || d.other > 0 && d.other >= d.own && !unchanged {
 		return false
 	}
-	return own > 0 || !existed
+	return d.own > 0 || !existed && unchanged
+}
+
+// IsApplied reports whether another client applies the value at a path, or a parent, as one value. It then owns all parts
+// of it, also those that the Application has written with the same value.
+func (o *Owners) IsApplied(path *observer.Path) bool {
+	return o.nearest(path.Steps(o.live), isOtherClient).isApplied()
+}
+
+// isOtherClient reports whether a manager is a client other than the Applications.
+func isOtherClient(manager string) bool {
+	return manager != ancientChanges && !v1alpha1.IsFieldManager(manager)
+}
+
+// managedFieldsOf returns the managedFields of a live object, and whether they are known.
+func managedFieldsOf(live map[string]any) (list []any, isKnown bool) {
+	metadata, _ := live["metadata"].(map[string]any)
+	list, isKnown = metadata["managedFields"].([]any)
+	return list, isKnown
 }
 
 // ForeignTo returns Owners.IsForeign, or nil for an object without managedFields.
 func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
-	if owners := NewOwners(app, live); owners != nil {
-		return owners.IsForeign
+	if list, _ := managedFieldsOf(live); len(list) > 0 {
+		return NewOwners(app, live).IsForeign
 	}
 	return nil
 }
@@ -284,7 +333,7 @@ const ancientChanges = "ancient-changes"
 func (x *Index) OnlyApplicationsWrote(path *observer.Path) bool {
 	steps := path.Steps(x.Live)
 	return !slices.ContainsFunc(x.entries, func(e entry) bool {
-		return !v1alpha1.IsFieldManager(e.Manager) && reachOf(e.leaves, steps) != reachNone
+		return !v1alpha1.IsFieldManager(e.Manager) && e.reachOf(steps) != reachNone
 	})
 }
 
