@@ -37,7 +37,7 @@ func TestLawOfRemoval(t *testing.T) {
 				}
 			})
 			t.Logf("%v", counts)
-			for _, verdict := range []string{"removed", "left to another client", "kept as free"} {
+			for _, verdict := range []string{"removed", "left to another client", "left to a client that applies it", "kept as free"} {
 				if counts[verdict] == 0 && !repeatable.UnderRace {
 					t.Errorf("no field was %s", verdict)
 				}
@@ -59,6 +59,8 @@ type removalWorld struct {
 	recent  map[string]bool  // the fields of the manifests since the last one that was reconciled, and of that one
 	held    map[string]any   // the spec of the manifest before, if nothing was reconciled since
 	want    map[string]any   // the spec of the manifest
+	emptied bool             // another client has emptied managedFields
+	left    map[string]bool  // the fields of other clients at the attempts since the last manifest that was reconciled
 	events  []string         // since the last manifest
 }
 
@@ -71,7 +73,7 @@ type leaf struct {
 func newRemovalWorld(t *testing.T, r *rapid.T, kills bool, counts map[string]int) *removalWorld {
 	t.Helper()
 	w := &removalWorld{
-		oneObject: newObject(t, r, drawKind(r).once()), kills: kills, counts: counts, authors: map[string]string{}, ever: map[string][]any{}, recent: map[string]bool{},
+		oneObject: newObject(t, r, drawKind(r, rapid.SampledFrom([]string{"args", "text"}).Draw(r, "first")).once()), kills: kills, counts: counts, authors: map[string]string{}, ever: map[string][]any{}, recent: map[string]bool{}, left: map[string]bool{},
 	}
 	w.wrote = w.recordAuthors
 	w.want = w.drawManifest()
@@ -83,7 +85,6 @@ func newRemovalWorld(t *testing.T, r *rapid.T, kills bool, counts map[string]int
 		w.note("the owner creates %s", jsonOf(w.live()))
 	}
 	// Paths through an element are invalid after the element has left the manifest.
-	isInElement := func(l leaf) bool { return slices.ContainsFunc(l.path, isStepToElement) }
 	if paths := slices.DeleteFunc(w.spec.leaves(nil, w.want), isInElement); len(paths) > 0 && rapid.Bool().Draw(r, "frees") {
 		w.free = pathText(rapid.SampledFrom(paths).Draw(r, "free").path)
 	}
@@ -127,11 +128,105 @@ func (w *removalWorld) submitSpec() {
 	*w.log = spent
 }
 
+func isInElement(l leaf) bool { return slices.ContainsFunc(l.path, isStepToElement) }
+
+// apply lets another client apply fields of the object, some of them with other values.
+func (w *removalWorld) apply() {
+	before, saved := w.live(), *w.managers
+	next := w.edited(before, rapid.IntRange(0, 2).Draw(w.r, "edits"), func(next map[string]any) bool { return w.allows(before, next) })
+	fields, force := w.spec.some(w.r, next).(map[string]any), rapid.Bool().Draw(w.r, "force")
+	after, err := w.managers.Apply(w.object(), map[string]any{"spec": fields}, "applier", force, w.now)
+	if err != nil {
+		w.counts["conflicts of an apply"]++
+		return
+	}
+	stored, err := w.admits(w.object(), after)
+	if err != nil {
+		*w.managers = saved
+		return
+	}
+	w.counts["applies"]++
+	w.store("applier", stored)
+	w.note("another client applies %s, force %t: %s", jsonOf(fields), force, jsonOf(w.live()))
+}
+
+// some returns some parts of a value, which together are a value of the kind, too.
+func (p *part) some(r *rapid.T, value any) any {
+	switch {
+	case p.shape == mapping:
+		some := map[string]any{}
+		for _, name := range keys(mapOf(value)) {
+			if child := p.part(name); child != nil && rapid.Bool().Draw(r, name) {
+				some[name] = child.some(r, mapOf(value)[name])
+			}
+		}
+		return some
+	case p.shape == keyed || p.shape == setOf:
+		some := []any{}
+		for _, e := range listOf(value) {
+			if !rapid.Bool().Draw(r, keyOf(e)) {
+				continue
+			}
+			if p.shape == keyed {
+				key := mapOf(e)["name"]
+				e = p.element().some(r, e)
+				mapOf(e)["name"] = key
+			}
+			some = append(some, e)
+		}
+		return some
+	}
+	return observer.Copy(value)
+}
+
+// empty lets another client empty managedFields.
+func (w *removalWorld) empty() {
+	w.managers.Empty()
+	w.emptied = true
+	w.store("", observer.CopyMap(w.object()))
+	w.note("another client empties managedFields")
+}
+
+// ours returns the fields that the Application wrote last and that no client applies, and those that a client applies.
+func (w *removalWorld) ours() (isOurs, isApplied map[string]bool) {
+	isOurs, isApplied = map[string]bool{}, map[string]bool{}
+	for path, author := range w.authors {
+		isOurs[path] = author == w.manager()
+	}
+	applied, err := w.managers.Applied(w.object())
+	if err != nil {
+		w.fail("%v", err)
+	}
+	for _, l := range w.spec.leaves(nil, mapOf(get(applied, "spec"))) {
+		isOurs[pathText(l.path)], isApplied[pathText(l.path)] = false, true
+	}
+	return isOurs, isApplied
+}
+
+// isAlias reports whether a field has another name.
+func isAlias(l leaf) bool {
+	name := l.path[len(l.path)-1]
+	return name != "name" && strings.HasPrefix(strings.TrimPrefix(name, "old"), "name")
+}
+
+// wasApplied reports whether a value was ever in a manifest.
+func (w *removalWorld) wasApplied(l leaf) bool {
+	return slices.ContainsFunc(w.ever[pathText(l.path)], func(value any) bool { return observer.Equal(value, l.value) })
+}
+
 // change lets another client write, and submits another manifest, in any order. Then all faults end.
 func (w *removalWorld) change() {
 	edits := func() {
-		if w.object() != nil && rapid.Bool().Draw(w.r, "another client writes") {
+		if w.object() == nil {
+			return
+		}
+		switch rapid.IntRange(0, 12).Draw(w.r, "another client") {
+		case 0, 1, 2, 3:
 			w.foreign()
+		case 4, 5, 6, 7:
+			w.apply()
+		case 8:
+			w.empty()
 		}
 	}
 	edits()
@@ -143,6 +238,12 @@ func (w *removalWorld) change() {
 		w.submitSpec()
 		edits()
 		if rapid.Bool().Draw(w.r, "attempted") {
+			if w.object() != nil {
+				isOurs, _ := w.ours()
+				for path, is := range isOurs {
+					w.left[path] = w.left[path] || !is
+				}
+			}
 			w.storm = w.kills
 			w.try()
 			w.storm, w.held = false, nil // it may have been removed
@@ -161,10 +262,12 @@ func (w *removalWorld) change() {
 func (w *removalWorld) judgeRemoval() {
 	w.r.Helper()
 	before, authors := w.live(), maps.Clone(w.authors)
+	isOurs, isApplied := w.ours()
+	wasRejected := w.rejected() != "" // then the drift of the last accepted values may be corrected first
 	w.reconcile()
 	defer func() { w.held, w.events = w.want, nil }()
 	isRejection := func(note string) bool { return strings.Contains(note, "the API server rejects") }
-	if w.rejected() != "" || slices.ContainsFunc(w.events, isRejection) { // the last accepted values are held meanwhile
+	if wasRejected || w.rejected() != "" || slices.ContainsFunc(w.events, isRejection) { // the last accepted values are held meanwhile
 		w.counts["excluded: the API server rejects the manifest"]++
 		return
 	}
@@ -174,36 +277,44 @@ func (w *removalWorld) judgeRemoval() {
 			continue // held, or free in the manifest
 		}
 		now := valueAt(w.live(), l.path)
-		isOurs := authors[path] == w.manager()
 		isFree := w.free != "" && observer.IsUnder(path, w.free)
 		switch {
 		case isFree && w.isLost(l):
 			w.tell("%s is free, was %s, and is gone", path, jsonOf(l.value))
 		case isFree:
 			w.counts["kept as free"]++
-		case !isOurs && w.isLost(l) && w.isRenamed(l, before):
+		case !isOurs[path] && w.isLost(l) && w.isRenamed(l, before):
 			w.counts["excluded: in an element that counts as renamed"]++
-		case !isOurs && w.isLost(l):
+		case !isOurs[path] && w.isLost(l) && w.emptied && (w.wasApplied(l) || isAlias(l)):
+			w.counts["excluded: no manager has an applied value, because managedFields were emptied"]++
+		case !isOurs[path] && w.isLost(l):
 			w.tell("%s of %s was %s, and is gone", path, authors[path], jsonOf(l.value))
-		case !isOurs && observer.Equal(now, l.value) && valueAt(w.held, l.path) != nil && !w.adopts && !w.kills && !w.isReported():
+		case !isOurs[path] && observer.Equal(now, l.value) && valueAt(w.held, l.path) != nil && !w.adopts && !w.kills && !w.isReported():
 			w.tell("%s of %s remains, and no event reports it: %q", path, authors[path], w.events)
-		case !isOurs:
+		case isApplied[path]:
+			w.counts["left to a client that applies it"]++
+		case !isOurs[path]:
 			w.counts["left to another client"]++
-		case w.recent[path] && now != nil && !w.hasOtherElements(l) && !w.isPartlyKept(l) && w.isRemovable(l) && !w.isInSharedElement(l, before, authors):
+		case w.emptied && now != nil && (w.adopts || w.managers.Has("before-first-apply") || isInElement(l)):
+			w.counts["excluded: the writer is unknown, because managedFields were emptied"]++
+		case w.left[path] && now != nil:
+			w.counts["excluded: left at an earlier attempt, which may have changed its owner"]++
+		case w.recent[path] && now != nil && !w.hasOtherElements(l) && !w.isPartlyKept(l) && w.isRemovable(l) && !w.isInSharedElement(l, before, isOurs):
 			w.tell("%s was written by the Application, has left the manifest, and remains %s", path, jsonOf(now))
 		case w.recent[path] && now == nil:
 			w.counts["removed"]++
 		}
 	}
 	clear(w.recent)
+	clear(w.left)
 	for _, l := range w.spec.leaves(nil, w.want) {
 		w.recent[pathText(l.path)] = true
 	}
 }
 
 // isLost reports whether a field is gone or has another value, although the API server would accept it next to the held
-// fields. A list without
-// keys has lost something only if one of the elements was never in a manifest.
+// fields. A list without keys has lost something only if one of the elements was never in a manifest, or if another client
+// applies it.
 func (w *removalWorld) isLost(l leaf) bool {
 	now := valueAt(w.live(), l.path)
 	if observer.Equal(now, l.value) {
@@ -266,14 +377,14 @@ func (w *removalWorld) isRemovable(l leaf) bool {
 }
 
 // isInSharedElement reports whether a dropped element around a field contains a field of another client.
-func (w *removalWorld) isInSharedElement(l leaf, before map[string]any, authors map[string]string) bool {
+func (w *removalWorld) isInSharedElement(l leaf, before map[string]any, isOurs map[string]bool) bool {
 	for i, step := range l.path {
 		if !isStepToElement(step) || valueAt(w.want, l.path[:i+1]) != nil {
 			continue
 		}
 		for _, other := range w.spec.leaves(nil, before) {
 			isIn := len(other.path) > i && slices.Equal(other.path[:i+1], l.path[:i+1])
-			if isIn && authors[pathText(other.path)] != w.manager() {
+			if isIn && !isOurs[pathText(other.path)] {
 				return true
 			}
 		}

@@ -160,7 +160,7 @@ func TestOwners(t *testing.T) {
 		{"another has updated all of it", []string{entry(theirs, "Update", one)}, true, false, false, false, false},
 		{"both have updated all of it", []string{entry(ours, "Update", one), entry(theirs, "Update", one)}, true, true, false, false, false},
 		{"another applies all of it", []string{entry(ours, "Update", one), entry(theirs, "Apply", one)}, false, false, false, true, true},
-		{"another client applies it empty, next to a part of ours", []string{entry(ours, "Update", parts), entry(theirs, "Apply", one)}, true, true, true, false, false},
+		{"another client applies an empty map, and the Application has a part", []string{entry(ours, "Update", parts), entry(theirs, "Apply", one)}, true, true, true, false, false},
 		{"another applies a parent empty", []string{entry(ours, "Update", "{'f:replicas': {}}"), entry(theirs, "Apply", "{}")}, true, false, false, false, false},
 		{"another applies a part", []string{entry(ours, "Update", parts), entry(theirs, "Apply", part)}, false, false, false, false, true},
 		{"another Application applies all of it", []string{entry(ours, "Update", one), entry("holdfast:shop/other", "Apply", one)}, true, true, true, false, false},
