@@ -172,9 +172,6 @@ func (m *Managers) Applied(object map[string]any) (map[string]any, error) {
 	return part, nil
 }
 
-// Has reports whether a manager has an entry.
-func (m *Managers) Has(manager string) bool { return m.sets[manager] != nil }
-
 // change makes a change, and sets the times of the entries that it changes.
 func (m *Managers) change(now time.Time, change func() error) error {
 	old := m.sets.Copy()

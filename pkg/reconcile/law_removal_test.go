@@ -60,6 +60,7 @@ type removalWorld struct {
 	held    map[string]any   // the spec of the manifest before, if nothing was reconciled since
 	want    map[string]any   // the spec of the manifest
 	emptied bool             // another client has emptied managedFields
+	first   bool             // another client has applied since then
 	left    map[string]bool  // the fields of other clients at the attempts since the last manifest that was reconciled
 	events  []string         // since the last manifest
 }
@@ -146,6 +147,7 @@ func (w *removalWorld) apply() {
 		return
 	}
 	w.counts["applies"]++
+	w.first = w.first || w.emptied
 	w.store("applier", stored)
 	w.note("another client applies %s, force %t: %s", jsonOf(fields), force, jsonOf(w.live()))
 }
@@ -295,7 +297,7 @@ func (w *removalWorld) judgeRemoval() {
 			w.counts["left to a client that applies it"]++
 		case !isOurs[path]:
 			w.counts["left to another client"]++
-		case w.emptied && now != nil && (w.adopts || w.managers.Has("before-first-apply") || isInElement(l)):
+		case w.emptied && now != nil && (w.adopts || w.first || isInElement(l)):
 			w.counts["excluded: the writer is unknown, because managedFields were emptied"]++
 		case w.left[path] && now != nil:
 			w.counts["excluded: left at an earlier attempt, which may have changed its owner"]++
