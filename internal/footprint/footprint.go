@@ -125,7 +125,7 @@ func numberEnd(text []byte) int {
 type Excess struct {
 	// Number is 0 if only the limit is known, because the rest was not read.
 	Number, Limit int
-	// Unit is what is counted, such as "elements".
+	// Unit names the counted things, such as "elements".
 	Unit string
 }
 

@@ -262,7 +262,7 @@ func (o *getOptions) printObjects(list *unstructured.UnstructuredList) error {
 	return o.object.PrintObj(object, o.streams.Out)
 }
 
-// table returns the table that `get` prints. The columns are those of additionalPrinterColumns in the definition, so
+// table returns the table that `get` prints. The definition lists the columns in additionalPrinterColumns, so
 // that kubectl prints the same.
 func (o *getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
 	columns := []string{"Name", "Ready", "Reason", "Resources", "Age"}

@@ -19,7 +19,7 @@ const policy = module + "pkg/claim.Policy"
 
 var relationTypes = []string{module + "pkg/claim.Target", module + "pkg/api/v1alpha1.Ownership", module + "pkg/api/v1alpha1.ObjectOrigin"}
 
-// addRelated counts the lines outside of the policy files that ask for the relation, whatever the names in them are.
+// addRelated counts the lines outside of the policy files that ask for the relation, by their types and not by names.
 func (m *measures) addRelated(p *goPackage) {
 	lines := map[string]bool{}
 	add := func(node ast.Node) {

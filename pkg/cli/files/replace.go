@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Replace replaces the content of an existing file, and keeps its permissions. It writes a new file beside it and
+// Replace replaces the content of an existing file, and keeps its permissions. It writes a new file next to it and
 // renames that, so an error or a crash never leaves a part of the content. If path is a symbolic link, Replace
 // replaces the file that it refers to. The new file belongs to the user who runs the program. Hard links to the old
 // file keep the old content.

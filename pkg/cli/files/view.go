@@ -65,7 +65,7 @@ func (fileView) Mapping(_ context.Context, gvk schema.GroupVersionKind) (cluster
 	return cluster.Mapping{Watchable: !kinds.IsEphemeral(gvk.GroupKind())}, nil
 }
 
-// AnyVersion implements reconcile.Reader. A file has no versions to choose from, so the mapping is that of Mapping.
+// AnyVersion implements reconcile.Reader. A file has no versions to choose from, so Mapping returns it, too.
 func (v fileView) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Mapping, error) {
 	return v.Mapping(ctx, gk.WithVersion(""))
 }
