@@ -154,8 +154,8 @@ func (w *removalWorld) apply() {
 
 // some returns some parts of a value, which together are a value of the kind, too.
 func (p *part) some(r *rapid.T, value any) any {
-	switch {
-	case p.shape == mapping:
+	switch p.shape {
+	case mapping:
 		some := map[string]any{}
 		for _, name := range keys(mapOf(value)) {
 			if child := p.part(name); child != nil && rapid.Bool().Draw(r, name) {
@@ -163,7 +163,7 @@ func (p *part) some(r *rapid.T, value any) any {
 			}
 		}
 		return some
-	case p.shape == keyed || p.shape == setOf:
+	case keyed, setOf:
 		some := []any{}
 		for _, e := range listOf(value) {
 			if !rapid.Bool().Draw(r, keyOf(e)) {
