@@ -154,9 +154,9 @@ type Comparison struct {
 	AcceptedUsed map[string]bool
 	// Found contains the accepted forms that were found without a write: see Input.Begins.
 	Found Accepted
-	// Left has the dropped values that stay, because they are not the Application's: another client wrote them.
+	// Left contains the dropped values that stay, because they are not the Application's: another client wrote them.
 	Left []*observer.Path
-	// Cut has the dropped maps that are removed only in part.
+	// Cut contains the dropped maps that are removed only in part.
 	Cut []Cut
 	// NeedsManagedFields is true if a value of unknown origin was attributed to another client, and was kept
 	// when the field around it was removed.

@@ -43,9 +43,9 @@ type Result struct {
 	Memory State `json:"-"`
 	// Event is one event for all changes that were made; nil if there were none.
 	Event *Event
-	// Observed has the object of each item of Status.LastObservedManifest, which need not contain its namespace.
+	// Observed contains the object of each item of Status.LastObservedManifest, which need not contain its namespace.
 	Observed []manifest.ID `json:"-"`
-	// NewHistory has the new history entries, oldest first.
+	// NewHistory contains the new history entries, oldest first.
 	NewHistory []HistoryRecord
 	// RetryAfter is the delay until the next reconcile; 0 if only a change requires one.
 	RetryAfter time.Duration
@@ -84,12 +84,12 @@ type summarizer struct {
 	findings
 	// warnings are for the event, which they make a warning.
 	warnings []string
-	// done has the changes that were made, for the event.
+	// done contains the changes that were made, for the event.
 	done []doneChange
-	// drifted has the leaves that are not in sync after the changes. pendingDrift has when and by whom.
+	// drifted contains the leaves that are not in sync after the changes. pendingDrift has when and by whom.
 	drifted      map[Leaf]bool
 	pendingDrift map[Leaf]PendingDrift
-	// newForms has the API server's forms of written values that are accepted from now on, and were not before.
+	// newForms contains the API server's forms of written values that are accepted from now on, and were not before.
 	newForms map[Leaf]delta.Value
 	// extra has records that are added to the status last, while they fit.
 	extra []extra
@@ -107,7 +107,7 @@ type (
 
 // findings are what conditions and the event report.
 type findings struct {
-	// problems prevent resources from being held. unhealthy has the problems that prevent readiness. Both
+	// problems prevent resources from being held. unhealthy contains the problems that prevent readiness. Both
 	// are in the order of the resources.
 	problems  []resourceProblem
 	unhealthy []resourceProblem
@@ -116,9 +116,9 @@ type findings struct {
 	// newlyContested is true if a warning reports a newly contested field.
 	newlyContested bool
 	notes          []string // further text for the event
-	// lost has the objects of other owners whose original values were in a status that is gone.
+	// lost contains the objects of other owners whose original values were in a status that is gone.
 	lost []string
-	// unrestored has the released fields that keep their live values although they should be restored, and the dropped
+	// unrestored contains the released fields that keep their live values although they should be restored, and the dropped
 	// ones that are not removed.
 	unrestored []UnrestoredField
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // PendingCreates returns the value that the annotation holdfast.dev/creating of the Application needs
-// before the plan is executed, and whether it has to be written. The value has the identities of the
+// before the plan is executed, and whether it has to be written. The value contains the identities of the
 // objects that are about to be created or adopted, and their desired states.
 //
 // The annotation matters if the controller stops before the status has this information. Any client may

@@ -39,20 +39,20 @@
 //	             deleted, health.go whether it waits for an earlier stage; replan.go decides a
 //	             resource again; writeahead.go and creating.go return the write-ahead records;
 //	             restored.go renders from the status if a template is not available
-//	passes       claims.go assigns the fields of shared objects, recordedclaims.go has the claims
+//	passes       claims.go assigns the fields of shared objects, recordedclaims.go lists the claims
 //	             in statuses; compare.go compares a resource with its object; releasepass.go decides
 //	             which fields are released, and release.go
 //	             (branch.go, merge.go) restores the values of released fields, unless handover.go
 //	             leaves them to an Application with a pending claim; baseline.go
 //	             records original values, original.go finds them in the object without the
-//	             values of Applications and without defaults (defaults.go), heldvalue.go has the
+//	             values of Applications and without defaults (defaults.go), heldvalue.go lists the
 //	             values while fields are held. facts.go has what all of them depend on
 //	the input    package intent makes the objects and schemas of the spec, and package
-//	             record reads the records of the status. listeners.go has the engine's own
+//	             record reads the records of the status. listeners.go contains the engine's own
 //	             steps among the hooks, users.go the user of a change; size.go checks whether
 //	             the status will fit
 //	health       package health decides it; health.go makes it a Problem, and stops later stages
-//	contests     refusal.go has the rejected leaves, unit.go the fields that are written together,
+//	contests     refusal.go lists the rejected leaves, unit.go the fields that are written together,
 //	             sibling.go the fields that may cause a rejection, aliases.go the fields that the
 //	             API server does not remove
 //	types        plan.go, memory.go, identity.go

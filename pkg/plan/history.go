@@ -285,7 +285,7 @@ func (c historyWriter) attributeHistory(history []v1alpha1.HistoryEntry, written
 	return counted(signed) // entries that are equal now are merged
 }
 
-// withEntries adds entries, which are given oldest first, to the beginning of a history. left has the
+// withEntries adds entries, which are given oldest first, to the beginning of a history. left contains the
 // oldest entries, for which there is no room, newest first. Equal entries are merged and counted. It does not change
 // its arguments.
 func withEntries(history, more []v1alpha1.HistoryEntry) (kept, left []v1alpha1.HistoryEntry) {

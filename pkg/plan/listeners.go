@@ -119,7 +119,7 @@ func (p decider) withdrawn(res *resource) (fields []delta.Difference) {
 }
 
 // see runs a hook point for the live object of a resource. The hooks may add values to res.desired. If one fails, the
-// event has the results of the earlier ones.
+// event contains the results of the earlier ones.
 func (p decider) see(point *hooks.Point[*hooks.ObjectEvent], res *resource, live map[string]any) (*hooks.ObjectEvent, *Problem) {
 	s := &hooks.ObjectEvent{
 		Application: p.in.Application, ID: res.object.ID, Entry: res.entry, Type: res.kind,

@@ -57,7 +57,7 @@ type original struct {
 	kind   *kinds.Node
 	live   map[string]any
 	fieldWriters
-	// recorded has the baselines of the fields whose live values an Application has written.
+	// recorded contains the baselines of the fields whose live values an Application has written.
 	recorded []v1alpha1.BaselineField
 }
 
@@ -144,7 +144,7 @@ func compact(value any) any {
 
 // field returns the baseline of a field, without its value, and the value; not set if the field did not exist. From is
 // then the topmost missing map or element around it. If a value above the field has another type, the baseline is of
-// that value. Held has the known digests of the live value.
+// that value. Held contains the known digests of the live value.
 func (o original) field(text string) (b v1alpha1.BaselineField, value delta.Value) {
 	b.Path = text
 	at, ok := delta.Locate(o.kind, o.object, text)

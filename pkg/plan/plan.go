@@ -24,22 +24,22 @@ type Input struct {
 	// Application is the stored Application. Without a UID (a file that was never submitted) all live
 	// objects belong to it, and no tracking metadata is written.
 	Application *v1alpha1.Application
-	// Live has the existing objects with the identities of the Application's resources, including those of
+	// Live contains the existing objects with the identities of the Application's resources, including those of
 	// other owners, and all objects with its tracking metadata.
 	Live map[manifest.ID]map[string]any
-	// Blocked has the resources that cannot be processed now, with the Problem: the kind is unknown, cannot
+	// Blocked contains the resources that cannot be processed now, with the Problem: the kind is unknown, cannot
 	// be watched, or may not be read.
 	Blocked map[manifest.ID]*Problem
-	// UnresolvedSelections has the Problem of each spec.select item whose matches are not known, by its
+	// UnresolvedSelections contains the Problem of each spec.select item whose matches are not known, by its
 	// position. Resources in the inventory that the item may match are kept.
 	UnresolvedSelections map[int]*Problem
 	Others
 	Observations
-	// Kinds has the types and scopes of kinds: those of the API server, or the built-in ones.
+	// Kinds contains the types and scopes of kinds: those of the API server, or the built-in ones.
 	Kinds intent.Kinds
-	// Source has the manifests that spec.tosca or spec.csar was translated into.
+	// Source contains the manifests that spec.tosca or spec.csar was translated into.
 	Source *intent.Source
-	// Profiles has the HoldProfiles, with which the cluster's owner changes default schemas.
+	// Profiles contains the HoldProfiles, with which the cluster's owner changes default schemas.
 	Profiles intent.Profiles
 	// Hooks are called in addition to the engine's own steps; nil for none.
 	Hooks *hooks.Hooks
@@ -63,28 +63,28 @@ func (in *Input) Intent() intent.Input {
 
 // Observations has what watches and audit events have shown, in addition to the live objects.
 type Observations struct {
-	// StaleKinds has the Problems of watches that have delivered nothing for too long, so that Live may be
+	// StaleKinds contains the Problems of watches that have delivered nothing for too long, so that Live may be
 	// stale for their objects.
 	StaleKinds []*Problem
-	// FinishedJobs has the last states of deleted objects that a watch has delivered. Only Jobs are used.
+	// FinishedJobs contains the last states of deleted objects that a watch has delivered. Only Jobs are used.
 	FinishedJobs map[manifest.ID]map[string]any
-	// ObservedWrites has the writes to objects of Live that a watch has delivered. They show the writers if
+	// ObservedWrites contains the writes to objects of Live that a watch has delivered. They show the writers if
 	// the objects in Live have no managedFields.
 	ObservedWrites map[manifest.ID]writer.Activity
 	// RestlessSelections reports the objects that repeatedly start and stop matching spec.select, in a fixed order.
 	// Objects in Blocked for this reason are omitted.
 	RestlessSelections []*Problem
-	// Users has the users who wrote the object versions in PendingUser of history entries, if audit events
+	// Users contains the users who wrote the object versions in PendingUser of history entries, if audit events
 	// have identified them; nil if there are none.
 	Users map[v1alpha1.ObjectVersion]User
 }
 
-// Others has the other Applications that hold fields of shared objects, or may do so.
+// Others contains the other Applications that hold fields of shared objects, or may do so.
 type Others struct {
 	// Precedence has, by shared object, the older Applications that name the object and may not have
 	// processed it yet. They have the first claim on fields that no Application holds.
 	Precedence map[manifest.ID][]string
-	// Holders has the other Applications that objects name as holders of their fields, by namespace/name;
+	// Holders contains the other Applications that objects name as holders of their fields, by namespace/name;
 	// nil for an Application that does not exist. A shared object waits until all its holders are known.
 	// If the map is nil, no other Application can be read.
 	Holders map[string]*v1alpha1.Application
@@ -191,7 +191,7 @@ type Plan struct {
 	facts
 	pruneSet
 	given []string // warnings about the input only
-	// resources has the desired resources in the order of the manifests; Changes has them by stage.
+	// resources contains the desired resources in the order of the manifests; Changes has them by stage.
 	resources []*resource
 }
 
@@ -211,7 +211,7 @@ type resource struct {
 	// letting is the decision about the fields that this resource no longer holds.
 	letting fieldRelease
 	// rejected is the rejected change of this resource; nil if there is none. While it is deferred, this
-	// resource has the last-applied state as its desired state, and aside has the new one.
+	// resource has the last-applied state as its desired state, and aside contains the new one.
 	rejected *RejectedChange
 	aside    *resource
 	// problem is the reason why the resource is not in sync; nil if there is none. decide copies it to change.
@@ -248,7 +248,7 @@ type desiredState struct {
 	entry *observer.Schema
 	// desired is the manifest's own map for a default schema, which must not be changed.
 	desired map[string]any
-	// accepted has the accepted forms by path: those of the status, and of the memory for Secrets.
+	// accepted contains the accepted forms by path: those of the status, and of the memory for Secrets.
 	accepted delta.Accepted
 }
 
@@ -262,21 +262,21 @@ type liveState struct {
 	done       bool // a Job that has finished, was deleted, and must not run again
 }
 
-// comparisons has the results of comparing the desired state with the live object.
+// comparisons contains the results of comparing the desired state with the live object.
 type comparisons struct {
-	// compared has the differences that the next patch corrects, including releases and tracking metadata.
+	// compared contains the differences that the next patch corrects, including releases and tracking metadata.
 	compared delta.Comparison
 	// drift has all differences of the live object, and judged is true once it has been compared.
 	judged bool
 	drift  []delta.Difference
 	// restoresFirst is true if the next patch only restores and removes fields, and a later one corrects drift.
 	restoresFirst bool
-	// observed has the drift in observe-only mode, without the tracking metadata. doubtful has the fields
+	// observed contains the drift in observe-only mode, without the tracking metadata. doubtful contains the fields
 	// that may be in accepted form.
 	observed, doubtful []delta.Difference
 }
 
-// sharing has the claims of Applications on the leaves of a shared object.
+// sharing contains the claims of Applications on the leaves of a shared object.
 type sharing struct {
 	holders       claim.Holders              // the Applications in the annotation of the object, without those that hold nothing
 	own           claim.Entry                // the entry of this Application; its UID is empty if there is none
@@ -288,11 +288,11 @@ type sharing struct {
 	deferredTo    string                     // an older Application that may claim leaves without a holder, and has not processed the object yet
 }
 
-// originals has the held fields of an object with baselines, and their original values.
+// originals contains the held fields of an object with baselines, and their original values.
 type originals struct {
 	// leaves are the paths that the Application holds, without those in sharing.claimed.
 	leaves []string
-	// baseline has the original values of these leaves, sorted by path.
+	// baseline contains the original values of these leaves, sorted by path.
 	baseline     []v1alpha1.BaselineField
 	copies       []v1alpha1.BaselineField // baselines of other Applications, of leaves that this one waits for
 	unrecorded   []string                 // leaves whose baseline exceeded the size limit
@@ -305,7 +305,7 @@ type originals struct {
 // one, the copy is of the rejected one: decide may replace it again.
 func (res *resource) fresh() *resource {
 	if res.aside != nil {
-		// aside has the manifest and schema of the spec, and the resource only those of the status.
+		// aside contains the manifest and schema of the spec, and the resource only those of the status.
 		res = res.aside
 	}
 	return &resource{objectState: objectState{resourceInput: res.resourceInput, desiredState: desiredState{accepted: res.accepted}}}
@@ -330,16 +330,16 @@ type pruneSet struct {
 	// pruned has those with a change or a Problem, gone those whose objects do not exist any more.
 	pruned, gone []*pruneCandidate
 	deletions    deletions
-	// unrestored has the unrestored fields of shared objects that are removed from the inventory.
+	// unrestored contains the unrestored fields of shared objects that are removed from the inventory.
 	unrestored []UnrestoredField
 }
 
 // deletions is the decision whether the objects that are no longer desired can be deleted.
 type deletions struct {
-	// due has the objects to delete, and the shared ones to restore. begun has those whose deletion has begun,
+	// due contains the objects to delete, and the shared ones to restore. begun has those whose deletion has begun,
 	// although no status records it.
 	due, begun []*pruneCandidate
-	// count has the deletions in the current window, including begun.
+	// count contains the deletions in the current window, including begun.
 	count v1alpha1.DeletionCount
 	// confirmed is true if a user has confirmed to delete due, and stopped if a user has to.
 	confirmed, stopped bool
@@ -350,23 +350,23 @@ func (res *desiredState) stored() map[string]any { return manifest.RedactNested(
 
 // fieldRelease is a decision about the fields that are no longer held.
 type fieldRelease struct {
-	// restored has the differences that restore original values.
+	// restored contains the differences that restore original values.
 	restored []delta.Difference
-	// kept has the fields that should be restored, but are not.
+	// kept contains the fields that should be restored, but are not.
 	kept []UnrestoredField
 	// cuts describes the dropped maps that are removed only in part.
 	cuts []string
-	// metadata has the changes of the tracking metadata, if no field is held any more.
+	// metadata contains the changes of the tracking metadata, if no field is held any more.
 	metadata []delta.Difference
-	// baseline has the recorded baselines of all released fields.
+	// baseline contains the recorded baselines of all released fields.
 	baseline []v1alpha1.BaselineField
-	// awaited has the copies of fields that another Application has just released, and whose release waits for
+	// awaited contains the copies of fields that another Application has just released, and whose release waits for
 	// the status of that Application. waitsFor also has these Applications, whose statuses are checked again after
 	// recheckAfter.
 	awaited      []v1alpha1.BaselineField
 	waitsFor     []v1alpha1.HolderReference
 	recheckAfter time.Duration
-	// unrecorded has the released fields whose baseline exceeded the size limit.
+	// unrecorded contains the released fields whose baseline exceeded the size limit.
 	unrecorded []string
 	// needsManagedFields is true if the decision depends on managedFields, which the object lacks.
 	needsManagedFields bool

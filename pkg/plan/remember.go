@@ -70,7 +70,7 @@ func (c statusWriter) isStillOnRecord(res *resource, o resourceResult) bool {
 	// Fields that the next patch writes for the first time get their baselines then, unless they are on record.
 	isNext := res.writesLater() && slices.ContainsFunc(o.compared.Differences, func(d delta.Difference) bool { return !claim.IsSharedTracking(d.Path) })
 	if res.policy.Claims {
-		// Its baseline has the fields to release, but an object that is not known was not compared with the record.
+		// Its baseline contains the fields to release, but an object that is not known was not compared with the record.
 		return !c.preview && (isNext || !attempted && res.previous != nil && (o.live == nil || res.live != nil && !res.judged))
 	}
 	return !c.preview && !outcome.WithoutLearned && (isNext || res.isPending(o) || !o.wrote && res.isUnwritten())

@@ -46,7 +46,7 @@ func (p *Plan) Replan(id manifest.ID, live map[string]any, refused ...RejectedLe
 // original values. planned is the resource as the plan has it.
 func (res *resource) recordFirst(planned *resource, status *v1alpha1.ResourceStatus) {
 	known := record.Baseline(status, res.live)
-	// The write-ahead status has the planned baselines, but they only apply to the object with that UID.
+	// The write-ahead status contains the planned baselines, but they only apply to the object with that UID.
 	if planned.change.UID == res.change.UID {
 		known = slices.Concat(known, planned.baseline, planned.letting.baseline)
 	}

@@ -360,7 +360,7 @@ func (c responseReader) rejected(res *resource, o resourceResult) {
 	}
 }
 
-// run returns the JobRun of a resource for the inventory; nil if it is not a Job, or none ran yet. It has the digest of
+// run returns the JobRun of a resource for the inventory; nil if it is not a Job, or none ran yet. It contains the digest of
 // the manifest with which the Job was created, so that another manifest runs it again.
 func (res *objectState) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1alpha1.JobRun {
 	var known *v1alpha1.JobRun

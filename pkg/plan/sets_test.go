@@ -177,7 +177,7 @@ fields: [{resource: {kind: DaemonSet, name: aws-node}, hold: [`+hold+`]}]
 	}
 }
 
-// The message about a list without keys has the item that makes it valid.
+// The message about a list without keys contains the item that makes it valid.
 func TestTheRemedyForAListWithoutKeysWorks(t *testing.T) {
 	w := newWorld(t, bindingSpec("Share", "", "subjects: [{kind: User, name: a}], "))
 	remedied := w.app.Spec.Fields

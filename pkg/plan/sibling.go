@@ -124,7 +124,7 @@ func (s Sibling) Distance(cause string) int {
 	return -1
 }
 
-// PatchOf returns a patch that writes only the given units of a change, and removes the given siblings. It has the
+// PatchOf returns a patch that writes only the given units of a change, and removes the given siblings. It contains the
 // guards of these fields, so that a failed guard can be distinguished from a rejection.
 func (c Change) PatchOf(units []Unit, siblings []Sibling) []delta.Op {
 	var some delta.Comparison

@@ -86,7 +86,7 @@ func isSmall(app *v1alpha1.Application, resources []*resource) bool {
 		if manifest.IsSecret(res.object.ID.GroupKind()) || len(res.baseline)+len(res.copies) > 0 {
 			return false
 		}
-		// An object in sync has the held values of the manifest, and no others are projected.
+		// An object in sync contains the held values of the manifest, and no others are projected.
 		if isSeen := res.live == nil || res.compared.Held > 0 && res.compared.IsInPlace(); !isSpec || !isSeen {
 			n += size(res.object.Content) + size(res.desired) + size(res.live)
 		}

@@ -24,7 +24,7 @@ var topSong = manifest.ID{Group: "example.com", Kind: "Song", Namespace: "defaul
 type songWorlds struct {
 	live   map[string]any // nil if it does not exist
 	worlds []*world
-	// specs has the fields of each Application's spec besides the manifest.
+	// specs contains the fields of each Application's spec besides the manifest.
 	specs []string
 	story string
 }
@@ -214,7 +214,7 @@ func newSongWorlds(spec map[string]any) *songWorlds {
 	return s
 }
 
-// add adds an Application with an empty manifest. spec has the other fields of its spec.
+// add adds an Application with an empty manifest. spec contains the other fields of its spec.
 func (s *songWorlds) add(t *testing.T, name, spec string) {
 	t.Helper()
 	w := newWorld(t, spec+"\nmanifest: []")

@@ -59,14 +59,14 @@ type desk struct {
 	mayNot   error    // the error of a list request for a selection
 	mayList  string   // the name of an object for which mayNot does not apply
 	denied   int      // number of checks that returned mayNot
-	// mayNotRead is the error of the right to read an object. asked has the questions for it.
+	// mayNotRead is the error of the right to read an object. asked contains the questions for it.
 	mayNotRead error
 	asked      []string
 	reads      int            // number of objects read by name
 	after      time.Duration  // when the last reconciliation asked to be repeated
 	unseen     error          // the error for objects that no watch has listed yet
 	patched    map[string]any // the data of each patched object; nil if a patch has no effect
-	// newer has the objects whose writes the watch delivers after it was read.
+	// newer contains the objects whose writes the watch delivers after it was read.
 	newer map[manifest.ID]store.WrittenObject
 }
 

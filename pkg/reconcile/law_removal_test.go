@@ -51,7 +51,7 @@ type removalWorld struct {
 	*oneObject
 	kills  bool
 	counts map[string]int
-	// authors has the manager that last wrote each field, by path.
+	// authors contains the manager that last wrote each field, by path.
 	authors map[string]string
 	free    string           // a path of spec.fields, or ""
 	adopts  bool             // the object existed before the Application

@@ -13,9 +13,9 @@ import (
 // entry is one decoded item of managedFields.
 type entry struct {
 	Writer
-	// leaves has the paths that the field manager owns and below which it owns nothing more.
+	// leaves contains the paths that the field manager owns and below which it owns nothing more.
 	leaves *fieldpath.Set
-	// keys has the names of the keys of list elements, by the set of these elements.
+	// keys contains the names of the keys of list elements, by the set of these elements.
 	keys map[*fieldpath.Set][]string
 	nth  int // index in managedFields
 }
